@@ -1,5 +1,5 @@
-// Package benchtext reads what `go test -bench` prints, with golang.org/x/perf/benchfmt, and puts tables between the
-// markers of a page.
+// Package benchtext reads the output of `go test -bench` with golang.org/x/perf/benchfmt. It also puts tables between
+// the markers of a page.
 package benchtext
 
 import (
@@ -15,20 +15,20 @@ import (
 
 // Result is one line of a benchmark.
 type Result struct {
-	// Package is the import path of the newest line "pkg:", empty before the first.
+	// Package is the import path in the newest line "pkg:". It is empty before the first.
 	Package string
 	// Name is the benchmark's name without "Benchmark" and without the number of processors at its end.
 	Name string
-	// Runs is how often it ran; Values are the measurements, by unit.
+	// Runs is the number of iterations. Values are the measurements, by unit.
 	Runs   int
 	Values map[string]float64
 }
 
-// Key names a benchmark: its package and name.
+// Key identifies a benchmark: its package and name.
 func (r *Result) Key() string { return r.Package + "." + r.Name }
 
 // Read returns the results in a text, in their order, and the settings from its "key: value" lines. Of each key the
-// last value counts that stands before the last result. Errors name the line.
+// last value before the last result counts. Errors name the line.
 func Read(from io.Reader) ([]Result, map[string]string, error) {
 	var out []Result
 	facts := map[string]string{}
@@ -68,8 +68,8 @@ func result(r *benchfmt.Result) Result {
 	return out
 }
 
-// Medians returns the median of each unit of each benchmark, by Key and unit; of an even number of values the lower of
-// the two in the middle.
+// Medians returns the median of each unit of each benchmark, by Key and unit. For an even number of values it is the
+// lower of the two middle ones.
 func Medians(results []Result) map[string]map[string]float64 {
 	all := map[string]map[string][]float64{}
 	for i := range results {
@@ -92,11 +92,11 @@ func Medians(results []Result) map[string]map[string]float64 {
 	return out
 }
 
-// Keys returns the keys of a map in order.
+// Keys returns the keys of a map, sorted.
 func Keys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
 
-// Between returns a page with the text between the lines "<!-- begin NAME -->" and "<!-- end NAME -->" replaced. The
-// error names the line that is missing.
+// Between replaces the text between the lines "<!-- begin NAME -->" and "<!-- end NAME -->" of a page, and returns
+// the page. An error names the missing line.
 func Between(page, name, text string) (string, error) {
 	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)

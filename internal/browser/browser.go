@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ErrMissing reports that there is no Chromium on this machine.
+// ErrMissing means that Chromium is not installed.
 var ErrMissing = errors.New("chromium is missing (make test-deps)")
 
 // Find returns the path of Chromium, or ErrMissing.
@@ -25,8 +25,8 @@ func Find() (string, error) {
 	return "", ErrMissing
 }
 
-// Start starts the Chromium at a path with an empty profile in dir, and returns the context in which chromedp drives
-// its first tab. The function ends the browser.
+// Start starts the Chromium at a path with an empty profile in dir. It returns the context in which chromedp controls
+// the first tab. The returned function ends the browser.
 func Start(ctx context.Context, path, dir string) (context.Context, context.CancelFunc, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(dir),
@@ -46,7 +46,7 @@ func Start(ctx context.Context, path, dir string) (context.Context, context.Canc
 	return ctx, end, nil
 }
 
-// Theme makes the page believe that the system's colors are light or dark.
+// Theme makes the page use the light or the dark colors, as if the system requested them.
 func Theme(name string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -1,9 +1,9 @@
-// Package byend keeps running jobs by the instants at which they are expected to end, and finds when a number of
-// processors will be free.
+// Package byend stores running jobs by their expected ends, and finds the instant at which a number of processors
+// will be free.
 //
-// The jobs are in blocks of up to 64 with the sums of their processors: a job goes in and out by moving a part of one
-// block, and [List.When] and [List.By] add up blocks from the front, so that with n jobs each takes some n/64 steps and
-// no memory of its own.
+// The jobs are in blocks of up to 64. A block has the sum of the processors of its jobs. Adding or removing a job
+// moves a part of one block. [List.When] and [List.By] add up blocks from the first one on. With n jobs each
+// operation takes about n/64 steps and allocates nothing.
 package byend
 
 import (
@@ -12,14 +12,14 @@ import (
 	"slices"
 )
 
-// Item is a job that runs.
+// Item is a running job.
 type Item struct {
-	At   float64 // when it is expected to end, in seconds from any origin; +Inf for never
-	ID   int32   // tells it from the others
-	Held int32   // its processors
+	At   float64 // expected end in seconds, from any origin; +Inf for never
+	ID   int32   // number that distinguishes the job from the others
+	Held int32   // number of its processors
 }
 
-// List is items in order of time; the order within an instant means nothing. The zero value is empty.
+// List has items in order of time. The order of items with equal times has no meaning. The zero value is empty.
 type List struct {
 	items  []Item  // blockSize items for each index of a block
 	blocks []block // in order of time
@@ -35,17 +35,17 @@ type block struct {
 
 const blockSize = 64
 
-// Reset empties the list and keeps its memory.
+// Reset removes all items and keeps the memory.
 func (l *List) Reset() { l.items, l.blocks, l.spare = l.items[:0], l.blocks[:0], l.spare[:0] }
 
-// CopyFrom makes it a copy, in the memory it has.
+// CopyFrom makes the list a copy of src. It reuses the memory of the list.
 func (l *List) CopyFrom(src *List) {
 	l.items = append(l.items[:0], src.items...)
 	l.blocks = append(l.blocks[:0], src.blocks...)
 	l.spare = append(l.spare[:0], src.spare...)
 }
 
-// Fill makes it hold these items and no others; it sorts them where they are.
+// Fill replaces all items by the given ones. It sorts the given slice.
 func (l *List) Fill(all []Item) {
 	slices.SortFunc(all, func(a, b Item) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
 	l.Reset()
@@ -60,11 +60,11 @@ func (l *List) Fill(all []Item) {
 	}
 }
 
-// Blocks returns how many blocks there are, 0 only for an empty list.
+// Blocks returns the number of blocks. It is 0 only for an empty list.
 func (l *List) Blocks() int { return len(l.blocks) }
 
-// Block returns the items of the k-th block, in order of time and none before those of the blocks ahead; they belong to
-// the list, until it changes.
+// Block returns the items of the k-th block, in order of time. None of them is before an item of an earlier block.
+// The slice belongs to the list and is valid until the list changes.
 func (l *List) Block(k int) []Item { return l.of(&l.blocks[k]) }
 
 func (l *List) of(b *block) []Item {
@@ -98,7 +98,7 @@ func (l *List) find(at float64) int {
 	return lo
 }
 
-// Add puts an item in.
+// Add adds an item.
 func (l *List) Add(it Item) {
 	if len(l.blocks) == 0 {
 		l.blocks = append(l.blocks, block{index: l.fresh()})
@@ -171,9 +171,9 @@ func (l *List) cut(k, i int) {
 	l.blocks = slices.Delete(l.blocks, k, k+1)
 }
 
-// When returns the first instant at which ended items have freed at least procs processors (1 or more), and how many
-// have been freed then, including all items that end at that instant. If all items together hold fewer, the instant is
-// +Inf and freed is what they hold.
+// When returns the first instant at which items that have ended by then free at least need processors (1 or more). It
+// also returns the number of processors that are free then, including those of all items that end at that instant. If
+// all items together have fewer processors, the instant is +Inf, and freed is their total.
 func (l *List) When(need int) (at float64, freed int) {
 	at = math.Inf(1)
 	for k := range l.blocks {
@@ -194,7 +194,7 @@ func (l *List) When(need int) (at float64, freed int) {
 	return at, freed
 }
 
-// By returns how many processors have been freed by an instant, those of items that end at it included.
+// By returns the number of processors that are freed by an instant, including those of items that end at it.
 func (l *List) By(at float64) int {
 	freed := 0
 	for k := range l.blocks {

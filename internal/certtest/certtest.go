@@ -19,9 +19,9 @@ import (
 // Authority signs certificates.
 type Authority struct {
 	testing.TB
-	// File is its own certificate, PEM.
+	// File is the path of the authority's own certificate (PEM).
 	File string
-	// Pool has it.
+	// Pool has the authority's own certificate.
 	Pool *x509.CertPool
 
 	cert   *x509.Certificate
@@ -29,7 +29,7 @@ type Authority struct {
 	serial int64
 }
 
-// New returns a new authority, whose files are in a folder of the test.
+// New returns a new authority. Its files are in a folder of the test.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{TB: t, File: filepath.Join(t.TempDir(), "ca.pem"), Pool: x509.NewCertPool()}
@@ -44,8 +44,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue writes a certificate of a common name, for a server on loopback and for clients, and its key. Where the files
-// are there already they are replaced, each in one step.
+// Issue writes a certificate with a common name, for a server on loopback and for clients, and the key. Existing
+// files are replaced, each in one step.
 func (a *Authority) Issue(dir, name string) (certFile, keyFile string) {
 	a.Helper()
 	template := a.template(name)

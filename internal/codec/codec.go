@@ -1,9 +1,9 @@
-// Package codec saves and restores what the daemon has learnt. One function per type describes its fields once, for
-// both directions: it passes pointers to a Codec, which writes the values or fills them in.
+// Package codec saves and restores the learnt state of the daemon. Each type has one function that describes its
+// fields for both directions. The function passes pointers to a Codec. The Codec writes the values or sets them.
 //
-// Save puts a header before the bytes and a checksum behind them; Load checks both. Everything that Load refuses is an
-// *Error. The same values give the same bytes in every process. Reading never panics, and what it allocates is bounded
-// by the size of the input: counts that exceed the remaining bytes are refused.
+// Save adds a header at the beginning and a checksum at the end. Load checks both. If Load refuses the bytes, it
+// returns an *Error. Equal values give equal bytes in every process. Reading never panics. The size of the input
+// limits the memory that reading allocates: counts that exceed the remaining bytes are refused.
 package codec
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Codec writes the values behind the pointers that it gets, or reads into them if Reading is set. An empty slice is
-// read as nil. After a value that cannot be valid it is Bad and gives zeros. The zero value writes.
+// Codec writes the values that the given pointers lead to. If Reading is true, it sets them instead. An empty slice
+// is read as nil. After a value that is not valid the Codec is Bad and returns zeros. The zero value writes.
 type Codec struct {
 	Writer
 	Reader
 	Reading       bool
-	WithoutShared bool  // leaves out the parts that a copy shares with its original
+	WithoutShared bool  // values that Hand passed, in the order in which they will be read
 	handed        []any // values that Hand passed, in the order in which they are taken
 	kinds         []string
-	where         string // the kinds of state around the first failure
+	where         string // kinds of state, from the outermost, in which the first failure occurred
 }
 
 // pass reads or writes values of one type.
@@ -38,7 +38,7 @@ func pass[T any](s *Codec, all []*T, read func(*Reader) T, write func(*Writer, T
 	}
 }
 
-// Real passes finite numbers, or NaN for an unknown one.
+// Real passes numbers that are finite, or NaN for unknown.
 func (s *Codec) Real(all ...*float64) { pass(s, all, (*Reader).FiniteOrNaN, (*Writer).Real) }
 
 // Finite passes numbers that must not be NaN.
@@ -64,7 +64,7 @@ func (s *Codec) Between(low, high float64, all ...*float64) {
 // Any passes numbers that may be infinite, or NaN.
 func (s *Codec) Any(all ...*float64) { pass(s, all, (*Reader).Real, (*Writer).Real) }
 
-// Check marks the data being read as impossible unless ok is true. It has no effect when writing.
+// Check marks the input as invalid unless ok is true. It has no effect when writing.
 func (s *Codec) Check(ok bool, format string, args ...any) {
 	if s.Reading && !ok && !s.Bad {
 		s.Failf(format, args...)
@@ -77,10 +77,10 @@ func (s *Codec) Uint(all ...*uint64) { pass(s, all, (*Reader).Uint, (*Writer).Ui
 // Int passes numbers from 0 to 2^53.
 func (s *Codec) Int(all ...*int) { pass(s, all, (*Reader).number, (*Writer).number) }
 
-// Signed passes numbers of either sign.
+// Signed passes numbers that may be negative.
 func (s *Codec) Signed(all ...*int64) { pass(s, all, (*Reader).Signed, (*Writer).Signed) }
 
-// Hash passes numbers of 64 random bits, such as hash values, as eight bytes: Uint would take nine or ten.
+// Hash passes numbers of 64 random bits, such as hash values, as eight bytes. Uint would need nine or ten.
 func (s *Codec) Hash(all ...*uint64) { pass(s, all, (*Reader).Hash, (*Writer).Hash) }
 
 // Number passes numbers of any type of integers.
@@ -133,15 +133,15 @@ func (s *Codec) Reals(v *[]float64) {
 	}
 }
 
-// Array passes the numbers of an array, finite or NaN. Its length is not saved: it is that of the type.
+// Array passes the numbers of an array, finite or NaN. Its length is not saved, because the type defines it.
 func (s *Codec) Array(all []float64) {
 	for i := range all {
 		s.Real(&all[i])
 	}
 }
 
-// Sparse passes an array that is mostly 0: the places and values of the other numbers, finite or NaN. Its
-// length is not saved. An array that is read into must hold zeros.
+// Sparse passes an array that is mostly 0. It passes the indexes and values of the other numbers, which are finite or
+// NaN. The length is not saved. An array that is read into must have only zeros.
 func (s *Codec) Sparse(all []float64) {
 	var used []int
 	for i, v := range all {
@@ -161,7 +161,7 @@ func (s *Codec) Sparse(all []float64) {
 	})
 }
 
-// Singles passes a slice of single precision.
+// Singles passes a slice of single-precision numbers.
 func (s *Codec) Singles(v *[]float32) {
 	if s.Reading {
 		*v = s.Reader.singles()
@@ -170,14 +170,14 @@ func (s *Codec) Singles(v *[]float32) {
 	}
 }
 
-// Single passes numbers of single precision, which may be infinite, or NaN.
+// Single passes single-precision numbers, which may be infinite or NaN.
 func (s *Codec) Single(all ...*float32) { pass(s, all, (*Reader).Single, (*Writer).Single) }
 
-// mostAtOnce is the number of elements for which memory is allocated before they are read. More memory follows as they
-// are read, so that damaged lengths cannot allocate much.
+// mostAtOnce is the number of elements for which memory is allocated before they are read. More memory is allocated
+// as they are read. So a damaged length cannot allocate much.
 const mostAtOnce = 256
 
-// List passes a slice, element by element. Each element takes at least a byte when written.
+// List passes a slice, element by element. Each element must need at least one byte when written.
 func List[T any](s *Codec, v *[]T, each func(*T)) {
 	n := len(*v)
 	if s.Reading {
@@ -199,7 +199,7 @@ func List[T any](s *Codec, v *[]T, each func(*T)) {
 	}
 }
 
-// Optional passes a value that may be missing: nil.
+// Optional passes a pointer to a value; nil means that the value is missing.
 func Optional[T any](s *Codec, v **T, each func(*T)) {
 	there := *v != nil
 	if s.Flag(&there); s.Reading {
@@ -212,14 +212,15 @@ func Optional[T any](s *Codec, v **T, each func(*T)) {
 	}
 }
 
-// Map passes a map whose keys are texts, see MapOf.
+// Map passes a map whose keys are texts. See MapOf.
 func Map[T any](s *Codec, v *map[string]T, each func(*T)) {
 	MapOf(s, v, cmp.Compare[string], func(key *string) { s.Text(key) }, each)
 }
 
-// MapOf passes a map: its entries in the order of their keys, so that the bytes depend on the content alone. key passes
-// a key, each its value. Reading makes a new map, and refuses keys out of order or twice. Writing leaves the map alone,
-// since other goroutines may read it: each gets a copy of a value.
+// MapOf passes the entries of a map in the order of their keys, so that the bytes depend only on the content. The
+// function key passes a key, and each passes its value. Reading creates a new map, and refuses keys that are out of
+// order or repeated. Writing does not change the map, because other goroutines may read it: each gets a copy of a
+// value.
 func MapOf[K comparable, T any](s *Codec, v *map[K]T, compare func(a, b K) int, key func(*K), each func(*T)) {
 	if s.Reading {
 		*v = map[K]T{}
@@ -246,7 +247,7 @@ func readMap[K comparable, T any](s *Codec, v map[K]T, compare func(a, b K) int,
 	})
 }
 
-// JSON passes a value as the text that encoding/json makes of it, for types that have such a form elsewhere, too.
+// JSON passes a value as JSON text. It is for types that have a JSON form anyway.
 func (s *Codec) JSON(v any) {
 	if s.Reading {
 		if text := s.Reader.Bytes(); !s.Bad {
@@ -259,7 +260,7 @@ func (s *Codec) JSON(v any) {
 	s.Writer.Blob(text)
 }
 
-// Savable is a value with a saved form of its own.
+// Savable is a value that can encode and restore itself.
 type Savable interface {
 	MarshalBinary() ([]byte, error)
 	UnmarshalBinary([]byte) error

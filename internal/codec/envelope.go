@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Save writes: the magic, the kind of state as a text, its version as a number, the fields, and a checksum (CRC-32C, 4
-// bytes, little-endian) of everything before.
+// Save writes these in order: the magic bytes, the kind of state as a text, the version as a number, the fields, and
+// a checksum (CRC-32C, 4 bytes, little-endian) of everything before it.
 const (
 	magic        = "wcs1"
 	checksumSize = 4
 )
 
-// The reasons why saved state is refused. Each *Error wraps one of them.
+// These are the reasons why saved state is refused. Each *Error wraps one of them.
 var (
-	// ErrDamaged is the reason for bytes that no program saved.
+	// ErrDamaged is the reason for bytes that are not the output of any program.
 	ErrDamaged = errors.New("damaged")
 	// ErrVersion is the reason for state that another version of this program saved.
 	ErrVersion = errors.New("of another version of this program")
@@ -27,16 +27,16 @@ var (
 	ErrConfig = errors.New("saved under another configuration")
 )
 
-// Error reports why saved state cannot be used. It wraps ErrDamaged, ErrVersion or ErrConfig.
+// Error means that saved state cannot be used. It wraps ErrDamaged, ErrVersion or ErrConfig.
 type Error struct {
-	// Kind is what could not be read: the kind of the state, and after slashes those of its parts, as in
+	// Kind is the kind of the state that could not be read. The kinds of its parts follow after slashes, as in
 	// "engine/blend".
 	Kind string
-	// At is the place in the saved bytes, Size their number.
+	// At is the offset of the error in the saved bytes. Size is their number.
 	At, Size int
 	// Reason is ErrDamaged, ErrVersion or ErrConfig.
 	Reason error
-	// Detail says more; it may be empty.
+	// Detail describes the error further. It may be empty.
 	Detail string
 }
 
@@ -51,9 +51,9 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// Save returns the saved form of a value: the header with its kind and version, its fields, and the checksum. fields
-// passes a pointer to each field to the Codec. size is the expected length in bytes, so that the buffer need not grow;
-// 0 if it is unknown. The error is an *Error: fields called one of the methods Fail, Failf, Refuse and Differs.
+// Save encodes a value: the header with its kind and version, its fields, and the checksum. fields passes a pointer
+// to each field to the Codec. size is the expected length in bytes, so that the buffer need not grow; 0 means
+// unknown. Save returns an *Error if fields called Fail, Failf, Refuse or Differs.
 func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, error) {
 	c := &Codec{Writer: make(Writer, 0, size+size/8+64)}
 	c.Writer = append(c.Writer, magic...)
@@ -64,9 +64,9 @@ func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, e
 	return seal(c.Writer), nil
 }
 
-// Load reads what Save returned for the same kind and version. fields passes the same pointers as it did to Save; now
-// the Codec sets what they point to. The error is an *Error. Some fields may be set before it is found: load into a new
-// value and discard that on an error, as Restore does.
+// Load reads the result of Save for the same kind and version. fields passes the same pointers as in Save, and the
+// Codec sets the values. The error is an *Error. Some fields may already be set when an error is found. Therefore
+// load into a new value and discard it after an error, as Restore does.
 func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	if err := checkEnvelope(kind, data); err != nil {
 		return err
@@ -81,8 +81,8 @@ func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	return c.problem(end)
 }
 
-// Open returns the kind and the version of what Save returned, and a Reader of its fields: for tools that look into
-// saved state. An error is an *Error.
+// Open returns the kind and the version of a result of Save, and a Reader of its fields. It is for tools that examine
+// saved state. The error is an *Error.
 func Open(data []byte) (kind string, version uint64, fields Reader, err error) {
 	if err := checkEnvelope("", data); err != nil {
 		return "", 0, Reader{}, err
@@ -95,8 +95,8 @@ func Open(data []byte) (kind string, version uint64, fields Reader, err error) {
 	return kind, version, r, nil
 }
 
-// Restore loads into a value what Save returned for it, as Load does; on an error the value is as it was. fields gets a
-// copy of the value: it must not change what the pointers, maps and slices in it lead to.
+// Restore reads a result of Save into a value, as Load does. After an error the value is unchanged. fields gets a
+// copy of the value. It must not change data that pointers, maps and slices of the copy lead to.
 func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(*T, *Codec)) error {
 	fresh := *v
 	if err := Load(kind, version, data, func(c *Codec) { fields(&fresh, c) }); err != nil {
@@ -106,7 +106,7 @@ func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(
 	return nil
 }
 
-// Part passes a value of a kind as a part of another.
+// Part passes a value of a kind as a part of another value.
 func (s *Codec) Part(kind string, version uint64, fields func(*Codec)) {
 	s.kinds = append(s.kinds, kind)
 	name, number := kind, version
@@ -126,7 +126,8 @@ func (s *Codec) Part(kind string, version uint64, fields func(*Codec)) {
 	s.kinds = s.kinds[:len(s.kinds)-1]
 }
 
-// Copy passes the fields of one value to another in memory, without those that copies share. The error is an *Error.
+// Copy copies the fields of one value to another in memory, without the fields that copies share. The error is an
+// *Error.
 func Copy(from, to func(*Codec)) error {
 	out := &Codec{WithoutShared: true}
 	if from(out); out.Bad {
@@ -139,8 +140,8 @@ func Copy(from, to func(*Codec)) error {
 	return in.problem(len(out.Writer))
 }
 
-// Hand reports whether Copy is copying in memory, and in this case assigns the value directly, which is faster than
-// writing and reading its fields. The copy then shares what the value points to, so the reader must clone what may
+// Hand reports whether Copy is running. If so, it assigns the value directly, which is faster than writing and
+// reading its fields. The copy then shares the data that the value points to, so the reader must clone data that may
 // change. When state is saved or loaded, Hand does nothing.
 func Hand[T any](s *Codec, v *T) bool {
 	switch {
@@ -160,7 +161,7 @@ func Hand[T any](s *Codec, v *T) bool {
 	return true
 }
 
-// problem returns the error of a Codec that is Bad, nil if it is not. end is the offset of the end, from which the
+// problem returns the error of a Codec that is Bad, or nil. end is the offset of the end of the input, from which the
 // position is computed.
 func (s *Codec) problem(end int) error {
 	if !s.Bad {

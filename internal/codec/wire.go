@@ -7,14 +7,14 @@ import (
 	"math/bits"
 )
 
-// Writer appends values: integers as varints, reals as varints of their bits in reverse byte order, which are short for
-// whole numbers.
+// Writer appends values. Integers are varints. Reals are varints of their bits in reverse byte order, which are short
+// for whole numbers.
 type Writer []byte
 
 // Uint appends an unsigned number.
 func (w *Writer) Uint(v uint64) { *w = binary.AppendUvarint(*w, v) }
 
-// Signed appends a number of either sign.
+// Signed appends a number that may be negative.
 func (w *Writer) Signed(v int64) { *w = binary.AppendVarint(*w, v) }
 
 // Real appends a number.
@@ -45,13 +45,13 @@ func (w *Writer) Flag(v bool) {
 	*w = append(*w, b)
 }
 
-// Text appends a text behind its length.
+// Text appends the length of a text, and then the text.
 func (w *Writer) Text(s string) {
 	w.Uint(uint64(len(s)))
 	*w = append(*w, s...)
 }
 
-// Blob appends bytes behind their length.
+// Blob appends the length of bytes, and then the bytes.
 func (w *Writer) Blob(b []byte) {
 	w.Uint(uint64(len(b)))
 	*w = append(*w, b...)
@@ -63,7 +63,7 @@ func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
 // Single appends the four bytes of a number of single precision.
 func (w *Writer) Single(v float32) { *w = binary.BigEndian.AppendUint32(*w, math.Float32bits(v)) }
 
-// Name writes the number of a name, followed by the name itself if it is not yet known.
+// Name writes the number of a name. If the name is not in known, it also writes the name.
 func (w *Writer) Name(known map[string]uint64, s string) {
 	i, ok := known[s]
 	if !ok {
@@ -76,7 +76,7 @@ func (w *Writer) Name(known map[string]uint64, s string) {
 	}
 }
 
-// Reader reads the output of a Writer. After an impossible value it is Bad and returns zeros.
+// Reader reads the output of a Writer. After an invalid value it is Bad and returns zeros.
 type Reader struct {
 	Rest   []byte
 	Bad    bool
@@ -85,22 +85,22 @@ type Reader struct {
 	detail string
 }
 
-// Fail marks the input as impossible; everything read from now on is zero.
+// Fail marks the input as invalid. All values that are read afterwards are zero.
 func (d *Reader) Fail() { d.refuse(ErrDamaged, "") }
 
-// Failf marks the input as impossible, and says why.
+// Failf marks the input as invalid, with a reason.
 func (d *Reader) Failf(format string, args ...any) {
 	d.refuse(ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// Refuse marks the input as impossible because of an error.
+// Refuse marks the input as invalid because of an error.
 func (d *Reader) Refuse(err error) {
 	if err != nil {
 		d.refuse(ErrDamaged, err.Error())
 	}
 }
 
-// Differs marks the input as saved under another configuration, and says which.
+// Differs marks the input as saved under another configuration, and describes the difference.
 func (d *Reader) Differs(format string, args ...any) {
 	d.refuse(ErrConfig, fmt.Sprintf(format, args...))
 }
@@ -123,7 +123,7 @@ func (d *Reader) Uint() uint64 {
 	return v
 }
 
-// Count reads the length of a list whose elements take at least a byte each.
+// Count reads the length of a list whose elements need at least one byte each.
 func (d *Reader) Count() int {
 	n := d.Uint()
 	if n > uint64(len(d.Rest)) {
@@ -193,7 +193,7 @@ func (d *Reader) Hash() uint64 {
 	return 0
 }
 
-// Signed reads a number of either sign. Its sign is the last bit.
+// Signed reads a number that may be negative. The sign is in the last bit.
 func (d *Reader) Signed() int64 {
 	v := d.Uint()
 	return int64(v>>1) ^ -int64(v&1) //nolint:gosec // takes back binary.AppendVarint
@@ -235,7 +235,7 @@ func (d *Reader) Flag() bool {
 	return b == 1
 }
 
-// Bytes reads bytes behind their length. They share memory with the input.
+// Bytes reads a length, and then as many bytes. The result shares memory with the input.
 func (d *Reader) Bytes() []byte {
 	n := d.Count()
 	b := d.Rest[:n]
@@ -245,7 +245,7 @@ func (d *Reader) Bytes() []byte {
 
 func (d *Reader) text() string { return string(d.Bytes()) }
 
-// Name reads a name that Writer.Name wrote; known holds the names so far.
+// Name reads a name that Writer.Name wrote. known has the names that were read before.
 func (d *Reader) Name(known *[]string) string {
 	i := d.Uint()
 	if i == uint64(len(*known)) {

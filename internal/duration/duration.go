@@ -1,4 +1,5 @@
-// Package duration reads durations the way people write them to batch schedulers, and writes them for people.
+// Package duration parses durations in the forms in which users write them for batch schedulers. It also formats
+// durations for users.
 //
 // Parse accepts four forms. Each text has one meaning:
 //
@@ -8,10 +9,10 @@
 //	1-12, 1-12:00, 1-12:00:00                 days-hours[:minutes[:seconds]], as in Slurm
 //	3600, 0.5                                 a number alone is seconds
 //
-// In the forms with colons and the dash only the first field may be large: hours after days go up to 23, minutes and
-// seconds after another field up to 59. Two readings of other programs are deliberately not followed: a number alone is
-// minutes to Slurm (sbatch(1), --time) and to LSF, and 2:00 is two hours to LSF (bsub(1), -W). A day is always 24
-// hours.
+// In the forms with colons and the dash only the first field may be large. Hours after days are at most 23, and
+// minutes and seconds after another field are at most 59. Two rules of other programs are deliberately not used: in
+// Slurm (sbatch(1), --time) and LSF a number alone is minutes, and in LSF 2:00 is two hours (bsub(1), -W). A day is
+// always 24 hours.
 package duration
 
 import (
@@ -27,21 +28,22 @@ import (
 const (
 	day  = 24 * time.Hour
 	week = 7 * day
-	// maxText is the maximum length of a text that Parse accepts. No duration that fits a time.Duration is longer.
+	// maxText is the maximum length of a text that Parse accepts. A longer text is no duration that fits a
+	// time.Duration.
 	maxText = 64
 )
 
-// Allowed describes in one line what Parse accepts, for error messages and tables.
+// Allowed describes in one line the texts that Parse accepts, for error messages and tables.
 const Allowed = AllowedWithUnit + " or seconds"
 
-// AllowedWithUnit is the same without a number alone.
+// AllowedWithUnit describes the same texts except a number alone.
 const AllowedWithUnit = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m)"
 
 // ParseError reports that a text is not a duration.
 type ParseError struct {
-	// Text is what was to be parsed, shortened if it is very long.
+	// Text is the text that is not a duration, shortened if it is very long.
 	Text string
-	// Problem says what is wrong with the text.
+	// Problem describes what is wrong with the text.
 	Problem string
 }
 
@@ -50,8 +52,8 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("duration %q: %s; write %s", e.Text, e.Problem, Allowed)
 }
 
-// Parse returns the duration that text means; the package comment has the forms. It is never negative. Every error is a
-// *ParseError.
+// Parse returns the duration that a text means. The package comment describes the forms. The result is never
+// negative. Every error is a *ParseError.
 func Parse(text string) (time.Duration, error) {
 	s := strings.TrimSpace(text)
 	if len(s) > maxText {
@@ -64,11 +66,11 @@ func Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ErrNoUnit is the error of ParseIn for a number alone where no unit is known.
+// ErrNoUnit is the error of ParseIn for a number alone if no unit is known.
 var ErrNoUnit = errors.New("a number alone has no unit")
 
-// ParseIn is Parse for a reader to whom a number alone may be minutes or hours: it takes such a number for one of unit.
-// Where unit is 0 a number alone, other than 0, is ErrNoUnit. Nothing else differs.
+// ParseIn does the same as Parse, but a number alone has the given unit. If unit is 0, a number alone, except 0,
+// gives ErrNoUnit.
 func ParseIn(text string, unit time.Duration) (time.Duration, error) {
 	d, err := Parse(text)
 	number := strings.TrimSpace(text)
@@ -86,7 +88,7 @@ func ParseIn(text string, unit time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// Unit returns the duration that a unit is: w, d, h, m or min, s, ms. It reports whether there is such a unit.
+// Unit returns the length of a unit: w, d, h, m or min, s, ms. The second result reports whether the unit exists.
 func Unit(name string) (time.Duration, bool) {
 	if name == "" {
 		return 0, false
@@ -141,7 +143,7 @@ func parseClock(s string) (time.Duration, error) {
 	return sum.duration()
 }
 
-// clockFields are the fields of a clock, each with the bound that holds if another field precedes it.
+// clockFields are the fields of a clock time. below is the limit of a field that follows another field.
 var clockFields = [...]struct {
 	name  string
 	below uint64
@@ -215,13 +217,13 @@ func unitSize(unit string) (time.Duration, bool) {
 
 // total adds the parts of a duration exactly. It remembers the first error.
 type total struct {
-	whole time.Duration // nanoseconds of whole units; does not overflow
+	whole time.Duration // nanoseconds of whole units, without overflow
 	sum   big.Rat       // fractions, and numbers that do not fit into whole
-	exact bool          // whether sum is not 0
+	exact bool          // true if sum is not 0
 	err   error
 }
 
-// field adds a whole number of units. The number must be less than below, unless that is 0.
+// field adds a whole number of units. The number must be less than below, unless below is 0.
 func (t *total) field(name, text string, below uint64, unit time.Duration) {
 	if t.err != nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tiers are the pairs of units that Format uses, each for durations of at least its larger unit.
+// tiers are the pairs of units that Format uses. A pair is used for durations of at least its larger unit.
 var tiers = [...]struct {
 	large, small         time.Duration
 	largeName, smallName string
@@ -18,8 +18,8 @@ var tiers = [...]struct {
 	{time.Minute, time.Second, "min", "s"},
 }
 
-// Format writes d for people, with its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03 h". A
-// smaller unit of zero is left out: "2 h". Parse reads it back, to the rounding.
+// Format writes a duration for users in its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03
+// h". It leaves out a smaller unit with the value 0: "2 h". Parse reads the text, with this rounding.
 func Format(d time.Duration) string {
 	if d < 0 {
 		if d == -d { // the smallest Duration has no positive counterpart
@@ -41,8 +41,8 @@ func Format(d time.Duration) string {
 	return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
 }
 
-// About writes d as people say it, in one unit: "less than a minute", "4 min", "55 min", "2½ h", "3 days". Format has
-// the exact figure. The page rounds alike (about in format.js).
+// About writes a duration in one unit, as in everyday speech: "less than a minute", "4 min", "55 min", "2½ h", "3
+// days". Format gives the exact value. The web page rounds in the same way (about in format.js).
 func About(d time.Duration) string {
 	minutes := d.Minutes()
 	switch {
@@ -65,7 +65,7 @@ func About(d time.Duration) string {
 	}
 }
 
-// Roughly is About in a sentence: "about 55 min", "less than a minute".
+// Roughly returns the text of About for use in a sentence: "about 55 min", "less than a minute".
 func Roughly(d time.Duration) string {
 	text := About(d)
 	if strings.HasPrefix(text, "less") {
@@ -74,7 +74,8 @@ func Roughly(d time.Duration) string {
 	return "about " + text
 }
 
-// String writes d exactly and as short as Parse reads it: "90d", "2h5m", "1m0.5s", "250ms"; nothing is "0s".
+// String writes a duration exactly, in the shortest form that Parse reads: "90d", "2h5m", "1m0.5s", "250ms". 0 is
+// "0s".
 func String(d time.Duration) string {
 	if d < 0 {
 		return d.String() // Parse does not read this duration
@@ -109,8 +110,8 @@ func seconds(d time.Duration) string {
 	return whole + "." + fraction
 }
 
-// Value is a time.Duration that flags (pflag.Value) and text encodings (encoding.TextMarshaler,
-// encoding.TextUnmarshaler) read with Parse and write with String.
+// Value is a time.Duration for flags (pflag.Value) and text encodings (encoding.TextMarshaler,
+// encoding.TextUnmarshaler). They read it with Parse and write it with String.
 type Value time.Duration
 
 // String implements pflag.Value.
@@ -119,7 +120,7 @@ func (v *Value) String() string { return String(time.Duration(*v)) }
 // Set implements pflag.Value.
 func (v *Value) Set(text string) error { return v.UnmarshalText([]byte(text)) }
 
-// Type implements pflag.Value: the name of the type in help texts.
+// Type implements pflag.Value. It returns the name of the type in help texts.
 func (v *Value) Type() string { return "duration" }
 
 // MarshalText implements encoding.TextMarshaler.

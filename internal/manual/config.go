@@ -8,7 +8,7 @@ import (
 // Key is one key of a configuration file.
 type Key struct{ Name, Doc, Allowed, Default, Env, Flag string }
 
-// Keys lists keys of a configuration.
+// Keys returns a list of the keys of a configuration.
 func Keys(keys []Key) []Item {
 	var list []Item
 	for _, k := range keys {

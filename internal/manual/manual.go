@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Manual is what the pages of one program share.
+// Manual has the data that all pages of one program have in common.
 type Manual struct {
 	// Section is the section of the manual: 1 for users' commands, 5 for files, 8 for daemons.
 	Section int
-	// Date is the day that the pages bear.
+	// Date is the date on the pages.
 	Date time.Time
-	// More are sections of every page of a command, before its EXAMPLES.
+	// More are sections that every page of a command has before EXAMPLES.
 	More []Part
 	// SeeAlso are other pages, such as waitcastd(8).
 	SeeAlso []string
@@ -30,16 +30,15 @@ type Manual struct {
 // Part is a section of a page: a title, text, and a list.
 type Part struct {
 	Title string
-	// Text is paragraphs, separated by empty lines; one whose lines are indented stays as it is.
+	// Text has paragraphs, which are separated by empty lines. A paragraph whose lines are indented is not wrapped.
 	Text string
 	List []Item
 }
 
-// Item is a term and what it means.
+// Item is a term and its description.
 type Item struct{ Term, Text string }
 
-// Date returns the day that pages made now bear: that of $SOURCE_DATE_EPOCH where it is set, for builds that can be
-// repeated.
+// Date returns the date for new pages. If $SOURCE_DATE_EPOCH is set, it is that date, so that builds can be repeated.
 func Date() (time.Time, error) {
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
@@ -52,7 +51,8 @@ func Date() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// Command returns the hidden subcommand that writes the manual pages of a program; pages makes them.
+// Command returns the hidden subcommand that writes the manual pages of a program. The function pages creates the
+// pages.
 func Command(pages func(root *cobra.Command, date time.Time) (map[string]string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: "manual DIR", Short: "Write the manual pages into a folder", Hidden: true, Args: cobra.ExactArgs(1),
@@ -101,10 +101,10 @@ func (m Manual) add(pages map[string]string, c *cobra.Command) {
 	pages[pageName(c)+"."+strconv.Itoa(m.Section)] = m.command(c, subs)
 }
 
-// pageName returns the name of a command's page: for waitcast wait it is waitcast-wait.
+// pageName returns the name of a command's page: waitcast-wait for waitcast wait.
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// reference returns the name of another page for SEE ALSO.
+// reference returns the name of a command's page in the form for SEE ALSO.
 func (m Manual) reference(c *cobra.Command) string {
 	return fmt.Sprintf("%s(%d)", pageName(c), m.Section)
 }
@@ -206,7 +206,7 @@ func sentence(text string) string {
 	return text
 }
 
-// File returns a page that is not of a command.
+// File returns a page that does not describe a command.
 func (m Manual) File(name, short string, parts ...Part) string {
 	p := newPage(name, m.Section, m.Date, short)
 	for _, part := range parts {

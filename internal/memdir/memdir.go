@@ -1,6 +1,6 @@
-// Package memdir keeps the temporary files of tests in memory. A database syncs at every commit, some milliseconds on a
-// disk: tests that commit thousands of times wait for little else. What they prove does not need a disk: they kill
-// processes, not machines.
+// Package memdir puts the temporary files of tests in memory. A database syncs at every commit, which takes some
+// milliseconds on a disk. Tests that commit thousands of times would mostly wait for that. Their results do not
+// depend on a disk: they kill processes, not machines.
 package memdir
 
 import (
@@ -16,8 +16,8 @@ const (
 	least = 4 << 30    // minimum free space in bytes
 )
 
-// Use lets the temporary folders of this process be in memory, unless TMPDIR is set or there is not enough of it. It is
-// for TestMain.
+// Use makes this process create its temporary folders in memory, unless TMPDIR is set or there is too little free
+// memory. TestMain calls it.
 func Use() {
 	if os.Getenv("TMPDIR") == "" && roomy(dir) {
 		_ = os.Setenv("TMPDIR", dir) // fails only for invalid names and values

@@ -1,8 +1,9 @@
-// Package memsize reads amounts of memory the way people write them to batch schedulers: 4000M, 64G, 1.5T, 64gb, 8GiB.
+// Package memsize parses amounts of memory in the forms in which users write them for batch schedulers: 4000M, 64G,
+// 1.5T, 64gb, 8GiB.
 //
-// K, M, G, T and P are powers of 1024, as in Slurm, PBS and Grid Engine, whatever follows them ("b", "B", "iB"). What a
-// number alone means differs between schedulers, so that Parse does not take one: "64" is megabytes to sbatch and bytes
-// to qsub.
+// K, M, G, T and P are powers of 1024, as in Slurm, PBS and Grid Engine. "b", "B" or "iB" may follow and change
+// nothing. Parse refuses a number alone, because schedulers interpret it differently: "64" is megabytes for sbatch
+// and bytes for qsub.
 package memsize
 
 import (
@@ -12,10 +13,10 @@ import (
 	"strings"
 )
 
-// Allowed describes in one line what Parse accepts, for error messages.
+// Allowed describes in one line the texts that Parse accepts, for error messages.
 const Allowed = "a number with K, M, G, T or P (powers of 1024), such as 64G"
 
-// Parse returns a text as bytes, at least 0. An error names what is allowed.
+// Parse returns the number of bytes that a text means. It is at least 0. An error describes the allowed texts.
 func Parse(text string) (int64, error) {
 	s := strings.ToUpper(strings.TrimSpace(text))
 	digits := strings.TrimRight(s, "KMGTPIB")
@@ -45,7 +46,7 @@ func clip(s string) string {
 	return s
 }
 
-// Value is an amount of memory in bytes as a command line flag.
+// Value is an amount of memory in bytes, for a flag of a command.
 type Value int64
 
 // Set implements pflag.Value.
@@ -71,7 +72,7 @@ func (v *Value) String() string {
 	return strconv.FormatFloat(n, 'g', 6, 64) + [...]string{"B", "K", "M", "G", "T", "P"}[unit]
 }
 
-// Exact writes the amount so that Parse reads it back to the byte, but for less than a kilobyte.
+// Exact writes the amount so that Parse returns exactly the same number of bytes, unless it is below a kilobyte.
 func (v *Value) Exact() string { return strconv.FormatFloat(float64(*v)/1024, 'f', -1, 64) + "K" }
 
 // Type implements pflag.Value.

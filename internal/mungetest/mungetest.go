@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Start runs a munged with its own key until the test ends. The programs munge and unmunge that the test and its child
-// processes find in PATH then use that munged. Start skips the test if munge is not installed.
+// Start runs a munged with its own key until the test ends. The test and its child processes find programs munge and
+// unmunge in PATH that use this munged. Start skips the test if munge is not installed.
 func Start(t *testing.T) {
 	t.Helper()
 	programs := map[string]string{}
@@ -39,7 +39,7 @@ func Start(t *testing.T) {
 	if err := os.WriteFile(at("key"), key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// --foreground is not given: the command returns once its child answers
+	// Without --foreground the command returns once its child process answers.
 	out, err := exec.CommandContext(t.Context(), programs["munged"], "--force", "--key-file="+at("key"),
 		"--socket="+at("socket"), "--pid-file="+at("pid"), "--log-file="+at("log"),
 		"--seed-file="+at("seed")).CombinedOutput()
@@ -56,7 +56,7 @@ func Start(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// stop ends the munged whose process id a file has.
+// stop ends the munged whose process id is in a file.
 func stop(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -73,7 +73,7 @@ func stop(t *testing.T, file string) {
 	}
 }
 
-// Credential returns a credential of the program munge with a text in it, made with more options.
+// Credential returns a credential of the program munge that contains a text. options are further options of munge.
 func Credential(t *testing.T, text string, options ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "munge", append(options, "--string="+text)...).CombinedOutput()

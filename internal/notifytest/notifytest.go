@@ -1,4 +1,4 @@
-// Package notifytest stands in for the service manager in tests: it receives what sd_notify(3) sends.
+// Package notifytest replaces the service manager in tests. It receives the messages of sd_notify(3).
 package notifytest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Listen makes a socket, sets $NOTIFY_SOCKET to it and takes away what else systemd sets, and returns the messages that
-// come.
+// Listen creates a socket, sets $NOTIFY_SOCKET to its path, removes the other variables that systemd sets, and
+// returns the received messages.
 func Listen(t testing.TB) <-chan string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd") // a short path: the name of a socket has at most 107 bytes
@@ -24,7 +24,7 @@ func Listen(t testing.TB) <-chan string {
 	return At(t, path)
 }
 
-// At makes the socket at a path that is free, and returns the messages that come until the test ends.
+// At creates the socket at an unused path. It returns the messages that are received until the test ends.
 func At(t testing.TB, path string) <-chan string {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

@@ -1,5 +1,5 @@
-// Package pgtest starts a private PostgreSQL server for tests: its own folder, a Unix socket in it, no password, gone
-// at the end.
+// Package pgtest starts a private PostgreSQL server for tests. The server has its own folder with a Unix socket, and
+// no password. At the end it is removed.
 package pgtest
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// startTimeout is how long a server may take to answer, including its recovery after a kill.
+// startTimeout is the maximum time until a server answers, including its recovery after a kill.
 const startTimeout = 5 * time.Minute
 
-// ErrMissing reports that there are no programs of a PostgreSQL server on this machine.
+// ErrMissing means that the programs of a PostgreSQL server are not installed.
 var ErrMissing = errors.New("PostgreSQL server programs missing (postgres and initdb, in PATH or /usr/lib/postgresql)")
 
-// Options are how a server is started.
+// Options define how a server is started.
 type Options struct {
-	// Fsync makes the server write through to the disk. A server whose processes are killed needs no fsync: the kernel
-	// keeps what they wrote.
+	// Fsync makes the server sync its writes to the disk. Tests that kill only the server's processes do not need it,
+	// because the kernel keeps the written data.
 	Fsync bool
-	// Dir is the folder that the server's own one is made in; "" means the system's temporary folder.
+	// Dir is the folder in which the server's folder is created; "" means the system's temporary folder.
 	Dir string
-	// Settings are further ones ("max_connections": "20").
+	// Settings are further settings of the server ("max_connections": "20").
 	Settings map[string]string
 }
 
@@ -52,8 +52,8 @@ type Server struct {
 	databases int
 }
 
-// Start makes a new server and waits until it answers. It runs as the user postgres where the caller is root, because
-// PostgreSQL refuses to run as root.
+// Start creates a new server and waits until it answers. If the caller is root, the server runs as the user postgres,
+// because PostgreSQL refuses to run as root.
 func Start(opts Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -73,7 +73,7 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// binaries returns the folder of the server's programs, in the newest version.
+// binaries returns the folder of the server programs of the newest version.
 func binaries() (string, error) {
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -121,7 +121,7 @@ func (s *Server) create() error {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	// The context is not the test's, because Stop ends the server.
+	// The test's context is not used, because Stop ends the server.
 	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
@@ -141,10 +141,10 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the server has its own descriptor
+	defer func() { _ = log.Close() }() // the server has a descriptor of its own
 	cmd := s.command("postgres", args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // so that no server outlives a test that dies
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // the server ends if the test dies
 	started, exited := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // the signal is sent when this thread ends
@@ -152,7 +152,7 @@ func (s *Server) Start() error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // the log has the reason of the end
+			_ = cmd.Wait() // the log has the reason why the server ended
 		}
 		close(exited)
 	}()
@@ -186,7 +186,7 @@ func (s *Server) answering(exited <-chan struct{}) error {
 	}
 }
 
-// LogPath is the server's log.
+// LogPath returns the path of the server's log.
 func (s *Server) LogPath() string { return filepath.Join(s.dir, "log") }
 
 func (s *Server) tail() string {
@@ -204,7 +204,7 @@ func (s *Server) URL(database string) string {
 	return u.String()
 }
 
-// NewDatabase makes a new database and returns its address.
+// NewDatabase creates a new database and returns its address.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
 	s.mu.Lock()
@@ -232,7 +232,7 @@ func (s *Server) Exec(t testing.TB, database string, statements ...string) {
 	}
 }
 
-// Kill kills every process of the server (SIGKILL) and waits until they are gone. Start starts it again.
+// Kill kills every process of the server (SIGKILL) and waits until they have ended. Start can start the server again.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	process, exited := s.process, s.exited
@@ -241,7 +241,7 @@ func (s *Server) Kill() error {
 	if process == nil {
 		return nil
 	}
-	if err := process.Signal(syscall.SIGSTOP); err != nil { // so that the process starts no further children
+	if err := process.Signal(syscall.SIGSTOP); err != nil { // the stopped process cannot start further child processes
 		return err
 	}
 	children := childrenOf(process.Pid)
@@ -314,15 +314,15 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// Shared is one server for the tests of a package, started by the first that needs it. The zero value is ready;
-// TestMain calls Stop at the end.
+// Shared is one server for the tests of a package. The first test that needs it starts it. The zero value is ready to
+// use. TestMain calls Stop at the end.
 type Shared struct {
 	once   sync.Once
 	server *Server
 	err    error
 }
 
-// Server returns the server. It skips the test where there is no PostgreSQL.
+// Server returns the server. It skips the test if PostgreSQL is not installed.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
 	s.once.Do(func() { s.server, s.err = Start(Options{}) })
@@ -330,7 +330,7 @@ func (s *Shared) Server(t testing.TB) *Server {
 	return s.server
 }
 
-// NewDatabase makes a new database on the server and returns its address.
+// NewDatabase creates a new database on the server and returns its address.
 func (s *Shared) NewDatabase(t testing.TB) string {
 	t.Helper()
 	return s.Server(t).NewDatabase(t)
@@ -344,7 +344,7 @@ func (s *Shared) Stop() error {
 	return s.server.Stop()
 }
 
-// New starts a server for one test. It skips the test where there is no PostgreSQL.
+// New starts a server for one test. It skips the test if PostgreSQL is not installed.
 func New(t testing.TB, opts Options) *Server {
 	t.Helper()
 	s, err := Start(opts)

@@ -1,12 +1,13 @@
-// Package polling waits in tests for a condition without keeping a processor busy with looking.
+// Package polling waits in tests for a condition. It does not use a whole processor for the checks.
 package polling
 
 import "time"
 
-// Until looks whether a condition holds until it does, and reports whether it did within the limit.
+// Until checks a condition again and again until it is true. It reports whether the condition became true within the
+// limit.
 //
-// A look may be expensive: a command of Slurm, a scrape of all metrics. So the pause between two looks is four times as
-// long as the last look took: looking takes at most a fifth of a processor, however slow the machine is.
+// A check may be expensive, for example a command of Slurm or a scrape of all metrics. The pause after a check is
+// four times as long as the check took. So checks use at most a fifth of a processor, however slow the machine is.
 func Until(limit time.Duration, holds func() bool) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

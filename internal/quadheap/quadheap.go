@@ -1,24 +1,24 @@
-// Package quadheap is a heap of instants with four children a node. container/heap would allocate for every push, and a
-// binary heap of 10,000 jobs misses the cache more often.
+// Package quadheap is a heap of instants in which each node has four children. container/heap would allocate for
+// every push. A binary heap of 10,000 jobs has more cache misses.
 package quadheap
 
 import "math"
 
-// Item is a job to be taken at an instant. Of equal instants the lesser number comes first; those of equal numbers come
-// in an order that is the same for the same history.
+// Item is a job with an instant. Of items with equal instants the one with the smaller number comes first. Items with
+// equal numbers come in an order that is the same for the same history.
 type Item struct {
 	At  float64 // seconds from any origin, or +Inf; not NaN
 	Seq int64
-	ID  int32 // the caller's
+	ID  int32 // chosen by the caller
 }
 
 func (a *Item) before(b *Item) bool { return a.At < b.At || a.At == b.At && a.Seq < b.Seq }
 
-// Heap is items with the earliest one first, and no order of the others that means anything. The zero value is empty.
-// What changes or appends items without [Heap.Push] calls [Heap.Build] after that.
+// Heap has items. The earliest one is first; the order of the others has no meaning. The zero value is empty. After
+// items are changed or appended without [Heap.Push], [Heap.Build] must be called.
 type Heap []Item
 
-// First returns the earliest instant, +Inf if there is none.
+// First returns the earliest instant. It returns +Inf if there is none.
 func (h Heap) First() float64 {
 	if len(h) == 0 {
 		return math.Inf(1)
@@ -29,7 +29,7 @@ func (h Heap) First() float64 {
 // Due reports whether there is an item at or before an instant.
 func (h Heap) Due(at float64) bool { return len(h) > 0 && h[0].At <= at }
 
-// Push puts an item in.
+// Push adds an item.
 func (h *Heap) Push(it Item) {
 	*h = append(*h, it)
 	a, i := *h, len(*h)-1
@@ -44,7 +44,7 @@ func (h *Heap) Push(it Item) {
 	a[i] = it
 }
 
-// Pop takes out the earliest item of a heap that is not empty.
+// Pop removes and returns the earliest item. The heap must not be empty.
 func (h *Heap) Pop() Item {
 	a := *h
 	n := len(a) - 1
@@ -57,7 +57,7 @@ func (h *Heap) Pop() Item {
 	return top
 }
 
-// sink puts an item into the free place i, or below it.
+// sink puts an item at the free index i, or below it.
 func (h Heap) sink(i int, it Item) {
 	for {
 		first := 4*i + 1
@@ -79,7 +79,7 @@ func (h Heap) sink(i int, it Item) {
 	h[i] = it
 }
 
-// Build makes a heap of items in any order.
+// Build makes a heap of items that are in any order.
 func (h Heap) Build() {
 	for i := (len(h) - 2) / 4; i >= 0 && len(h) > 1; i-- {
 		h.sink(i, h[i])

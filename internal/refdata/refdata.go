@@ -1,5 +1,5 @@
-// Package refdata finds the reference data beside the repository. A test uses the data if it is there, and is otherwise
-// skipped with the name of what is missing.
+// Package refdata finds the reference data beside the repository. If the data are missing, a test is skipped with a
+// message that names them.
 package refdata
 
 import (
@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Shared returns the path of the named file or directory of the shared reference data: below $WAITCAST_SHARED if that
-// is set, or else below the folder "shared" beside the repository. If it is missing, Shared skips the test and names
-// it.
+// Shared returns the path of a file or folder of the shared reference data. They are in $WAITCAST_SHARED if that is
+// set, or else in the folder "shared" beside the repository. If the file is missing, Shared skips the test with a
+// message that names it.
 func Shared(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root(t), filepath.FromSlash(name))

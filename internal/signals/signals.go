@@ -1,6 +1,6 @@
-// Package signals catches the signals of a daemon from the start of its process: they are caught while the packages are
-// initialized, which takes a large program some time, and not only when main runs. A process that imports the package
-// must take them (Terminated, Hangups) or restore what they do (stop, EndOnHangup).
+// Package signals catches the signals of a daemon from the start of its process. It catches them while packages are
+// initialized, which takes some time in a large program, and not only when main runs. A process that imports the
+// package must either receive the signals (Terminated, Hangups) or restore their default effect (stop, EndOnHangup).
 package signals
 
 import (
@@ -22,8 +22,8 @@ func catch(which ...os.Signal) chan os.Signal {
 	return c
 }
 
-// Terminated returns a context that ends at the first SIGINT or SIGTERM, also one that came before the call. stop
-// restores what the signals do by default.
+// Terminated returns a context that ends at the first SIGINT or SIGTERM. A signal that came before the call counts
+// too. stop restores the default effect of the signals.
 func Terminated(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	go func() {
@@ -39,11 +39,12 @@ func Terminated(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// Hangups returns a channel that receives each SIGHUP, also one that came before the call; several in a row count once.
+// Hangups returns a channel that receives each SIGHUP. A signal that came before the call counts too. Several signals
+// in a short time may count once.
 func Hangups() <-chan os.Signal { return hangups }
 
-// EndOnHangup restores that SIGHUP ends the process, as it has to end a command whose terminal has gone. One that came
-// before ends it now.
+// EndOnHangup restores the default effect of SIGHUP, which ends the process. A command needs this when its terminal
+// is closed. If a SIGHUP came before, the process ends now.
 func EndOnHangup() {
 	signal.Stop(hangups)
 	select {

@@ -1,5 +1,5 @@
-// Package snapshottest decodes parts of snapshots so that those of two daemons can be compared which have read the same
-// events, but at other times: one was killed and read some events after the fact.
+// Package snapshottest decodes parts of snapshots for a comparison of two daemons that have read the same events at
+// different times. (One was killed and read some events later.)
 package snapshottest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Decode reads a part of a snapshot without its live flags and counters, and without the counters of records that
-// changed nothing, which are not in the journal.
+// Decode decodes a part of a snapshot. It leaves out live flags, counters, and the counters of records that changed
+// nothing, because these are not in the journal.
 func Decode(data []byte) (any, error) {
 	_, _, fields, err := codec.Open(data)
 	if err != nil {
@@ -43,9 +43,9 @@ func strip(v any) any {
 	return v
 }
 
-// joinMade adds the counts of forecasts that were made live to those of forecasts made later, among the decided ones.
-// Which kind a forecast is depends on when the daemon ran. It leaves out the newest forecasts of each kind, because
-// these differ.
+// joinMade adds the counts of decided forecasts that were made live to the counts of those that were made later. The
+// kind of a forecast depends on when the daemon ran. joinMade leaves out the newest forecasts of each kind, because
+// they differ.
 func joinMade(decisions map[string]any) {
 	delete(decisions, "newest")
 	counts, _ := decisions["counts"].(map[string]any)

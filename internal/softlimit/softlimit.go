@@ -1,6 +1,6 @@
-// Package softlimit keeps a process within some memory as long as the live heap leaves room for that: near the limit
-// garbage is collected sooner, and freed memory is given back to the system. A larger live heap raises the limit, so
-// that the heap is always the same part of it and the collector never runs without end.
+// Package softlimit limits the memory of a process as long as the live heap allows it. Near the limit garbage is
+// collected sooner, and freed memory is returned to the system. A larger live heap raises the limit. So the live heap
+// never exceeds a fixed share of the limit, and the collector never runs without end.
 package softlimit
 
 import (
@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// room is the share of the limit that live data may use. The rest is needed so that the garbage collector runs only a
-// few times a second at most.
+// room is the maximum share of the limit that live data may use. The rest is needed so that the garbage collector
+// runs at most a few times a second.
 const room = .8
 
 // look is the time between two checks of the live data.
 const look = 5 * time.Second
 
-// Hold applies a limit in bytes to the memory that Go manages, or a higher one that leaves room for the live heap,
-// until ctx ends. Then there is none again.
+// Hold limits the memory that Go manages, in bytes, until ctx ends. If the live heap needs more room, the limit is
+// higher. When ctx ends, the limit is removed.
 func Hold(ctx context.Context, limit int64) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -34,7 +34,7 @@ func Hold(ctx context.Context, limit int64) {
 	}
 }
 
-// limitFor returns the limit to set for an amount of live data.
+// limitFor returns the limit for an amount of live data.
 func limitFor(live uint64, limit int64) int64 {
 	if least := float64(live) / room; least > float64(limit) {
 		return int64(math.Min(least, 1<<62))
@@ -42,7 +42,7 @@ func limitFor(live uint64, limit int64) int64 {
 	return limit
 }
 
-// live returns the number of bytes that the last collection found alive.
+// live returns the number of live bytes that the last collection found.
 func live() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

@@ -1,6 +1,7 @@
-// Package terminal prints text that comes from elsewhere: names in logs and arguments, file names, messages of servers.
-// Such text must neither steer a terminal nor look like other text. What cannot be printed is replaced: control
-// characters, format characters such as those that turn the direction of writing (U+202E), and bytes that are no UTF-8.
+// Package terminal prints text from other sources: names in logs and arguments, file names, and messages of servers.
+// Such text must not control a terminal or look like other text. Characters that cannot be printed are replaced:
+// control characters, format characters such as those that reverse the direction of writing (U+202E), and bytes that
+// are not UTF-8.
 package terminal
 
 import (
@@ -16,7 +17,8 @@ import (
 // replacement replaces each character that cannot be printed.
 const replacement = '?'
 
-// Line returns text for a part of one line: a name, a message. Line ends and tabs become spaces.
+// Line returns a text that can be a part of one line, for example a name or a message. Line ends and tabs become
+// spaces.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -31,8 +33,8 @@ func Line(text string) string {
 
 func printable(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 
-// NewWriter returns a writer of lines for people. It keeps line ends and tabs, and replaces all other characters that
-// are not printable. Everything that a command prints goes through it, so that no unexpected name can do harm.
+// NewWriter returns a writer of text for people. It keeps line ends and tabs, and replaces all other characters that
+// cannot be printed. All text that a command prints passes through it, so that unexpected names can do no harm.
 func NewWriter(to io.Writer) io.Writer {
 	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
 		if r == '\n' || r == '\t' {
@@ -43,12 +45,12 @@ func NewWriter(to io.Writer) io.Writer {
 	}}
 }
 
-// NewJSONWriter returns a writer of JSON, which it passes on with the same meaning: what is not printable is written as
-// an escape.
+// NewJSONWriter returns a writer of JSON. It writes characters that cannot be printed as escapes, so that the meaning
+// of the JSON stays the same.
 func NewJSONWriter(to io.Writer) io.Writer {
 	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
 		switch {
-		case r == '\n' || r == '\t': // between values; within strings they are escaped
+		case r == '\n' || r == '\t': // these are between values; within strings they are escaped
 			out.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -63,7 +65,7 @@ func NewJSONWriter(to io.Writer) io.Writer {
 type writer struct {
 	to    io.Writer
 	other func(out *bytes.Buffer, r rune)
-	rest  []byte // the first bytes of a character whose last bytes have not come yet
+	rest  []byte // first bytes of a character whose last bytes are not written yet
 	out   bytes.Buffer
 }
 

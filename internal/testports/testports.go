@@ -1,5 +1,5 @@
-// Package testports gives tests ports in a row for servers that cannot ask the kernel for one (Slurm, Grid Engine),
-// such that tests that run at the same time get different ones.
+// Package testports gives tests consecutive ports for servers that cannot obtain a port from the kernel (Slurm, Grid
+// Engine). Tests that run at the same time get different ports.
 package testports
 
 import (
@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// The ports are used in blocks. They lie below the range from which kernels choose ports of connections (from 32768 on
-// Linux, net.ipv4.ip_local_port_range).
+// The ports are used in blocks. They are below the range from which kernels choose ports for connections (from 32768
+// on in Linux, net.ipv4.ip_local_port_range).
 const (
 	first, last = 12_000, 32_000
 	block       = 32
 )
 
-// Take returns the first of n ports in a row, at most 32, that nobody listens on. They are the test's until it ends:
-// other processes that use this package get others.
+// Take returns the first of n consecutive ports, at most 32, on which no program listens. Until the test ends, other
+// processes that use this package get other ports.
 func Take(t testing.TB, n int) int {
 	t.Helper()
 	if n > block {

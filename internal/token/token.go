@@ -1,4 +1,4 @@
-// Package token makes bearer tokens, and the lines by which a tokens file knows them.
+// Package token creates bearer tokens, and the lines of a tokens file that contain their hashes.
 package token
 
 import (
@@ -9,29 +9,29 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Token is one line of the tokens file: a token by its hash, and what it is good for.
+// Token is one line of the tokens file: the hash of a token, and its rights.
 type Token struct {
-	// Name identifies it in logs.
+	// Name is the name of the token in logs.
 	Name string `yaml:"name" json:"name"`
-	// Role is public, user or admin.
+	// Role is "public", "user" or "admin".
 	Role string `yaml:"role" json:"role"`
-	// User is whose jobs are its own; a token of the role user needs it.
+	// User is the user whose jobs the caller may see as own jobs. A token with the role user needs it.
 	User string `yaml:"user,omitempty" json:"user,omitempty"`
-	// SHA256 is the hash of the token, 64 hexadecimal digits. A token of New has 130 random bits, so that its hash need
-	// not be salted or slow.
+	// SHA256 is the hash of the token, 64 hexadecimal digits. It needs no salt and no slow hash function, because a
+	// token of New has 130 random bits.
 	SHA256 string `yaml:"sha256" json:"sha256"`
 }
 
 // New returns a new random token of 26 letters and digits (130 bits).
 func New() string { return rand.Text() }
 
-// Hash returns the hash that the tokens file holds of a token.
+// Hash returns the hash of a token that the tokens file contains.
 func Hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// Line returns the token as the tokens file has it.
+// Line returns the line of the tokens file for the token.
 func (t *Token) Line() (string, error) {
 	text, err := yaml.Marshal([]*Token{t})
 	return string(text), err

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dial connects to a Unix socket as another user, for which only a thread of its own changes: root alone may. The
-// connection is closed when the test ends.
+// Dial connects to a Unix socket as another user, which only root can do. Only a separate thread changes its user.
+// The connection is closed when the test ends.
 func Dial(t testing.TB, path string, uid int) net.Conn {
 	t.Helper()
 	type dialed struct {
@@ -29,7 +29,7 @@ func Dial(t testing.TB, path string, uid int) net.Conn {
 				return
 			}
 		}
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path) // in this thread
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path) // runs in this thread
 		done <- dialed{conn, err}
 	}()
 	out := <-done

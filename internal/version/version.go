@@ -1,5 +1,5 @@
-// Package version has the version of this program: the one that the build of the packages set, else the one that the Go
-// toolchain recorded.
+// Package version has the version of this program. It is the version that the build of the packages set, or else the
+// version that the Go toolchain recorded.
 package version
 
 import "runtime/debug"
@@ -7,7 +7,7 @@ import "runtime/debug"
 // stamped is the version that -ldflags "-X github.com/waitcast/waitcast/internal/version.stamped=1.2.3" sets.
 var stamped string //nolint:gochecknoglobals // only the linker writes it
 
-// String returns the version, such as 1.2.3 or 1.2.3+4.g5aee8af; (devel) if neither is known.
+// String returns the version, such as 1.2.3 or 1.2.3+4.g5aee8af. It returns (devel) if neither is known.
 func String() string {
 	if stamped != "" {
 		return stamped

@@ -1,7 +1,7 @@
-// Package ablation measures what each part of the forecasting engine contributes. It replays a log with nothing left
-// out, then without one group of features, one rule or one expert at a time. It also replays it with an oracle: an
-// engine that knows the true runtimes of running jobs. And it measures the loss of each expert alone, and the expert's
-// weight.
+// Package ablation measures the contribution of each part of the forecasting engine. It replays a log with the whole
+// engine, and then without one group of features, one rule or one expert at a time. It also replays the log with an
+// oracle: an engine that knows the true runtimes of running jobs. And it measures the loss of each expert alone, and
+// the expert's weight.
 package ablation
 
 import (
@@ -20,11 +20,11 @@ import (
 // Levels returns the levels whose losses are measured.
 func Levels() []float64 { return []float64{.5, .9, .95} }
 
-// warmup is the share of the jobs, at the beginning, that are learnt from and not scored.
+// warmup is the share of the jobs, from the beginning, that the engine learns from but that are not scored.
 const warmup = .1
 
-// Nothing is the name of the variant with nothing left out, OracleRuntimes of the one with an oracle. expertPrefix
-// begins the names of the variants without an expert.
+// Nothing is the name of the variant with the whole engine. OracleRuntimes is the name of the variant with an oracle.
+// expertPrefix is the beginning of the names of variants without an expert.
 const (
 	Nothing        = "nothing"
 	OracleRuntimes = "oracle runtimes"
@@ -41,7 +41,7 @@ func Groups() []string {
 	return append(out, OracleRuntimes)
 }
 
-// Default returns the variants of a study for which none are chosen: the parts that were added for the scheduler's
+// Default returns the variants of a study that names none. They are the parts that were added for the scheduler's
 // rules, and the most important experts.
 func Default() []string {
 	out := []string{Nothing}
@@ -87,7 +87,7 @@ func (l *Loss) add(quantiles []float64, wait float64) {
 	}
 }
 
-// Mean returns the mean loss at a level, given by its index; NaN without jobs.
+// Mean returns the mean loss at a level, which is given by its index. It returns NaN if there are no jobs.
 func (l *Loss) Mean(level int) float64 {
 	if l.N == 0 {
 		return math.NaN()
@@ -107,7 +107,7 @@ func (r *Result) Total() *Loss {
 	return out
 }
 
-// First returns the first jobs of a trace; if jobs is 0, its first half.
+// First returns a trace with the first jobs of a trace. If jobs is 0, it returns the first half.
 func First(t *backtest.Trace, jobs int) *backtest.Trace {
 	if jobs <= 0 {
 		jobs = len(t.Jobs) / 2
@@ -148,7 +148,7 @@ func replay(t *backtest.Trace, variant string, cfg engine.Config) (*Result, erro
 func config(t *backtest.Trace, variant string) (engine.Config, error) {
 	cfg := engine.Config{Levels: waittime.ScoredLevels(), Resolution: t.Resolution()}
 	var err error
-	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // not from the log's own errors
+	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // measured without the errors of this log
 		return cfg, err
 	}
 	expert, isExpert := strings.CutPrefix(variant, expertPrefix)

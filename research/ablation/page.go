@@ -14,11 +14,12 @@ import (
 // have. Error is its standard error.
 type Change struct{ Part, Error float64 }
 
-// week is the number of days in a block of the bootstrap; waits on successive days are correlated.
+// week is the number of days in a block of the bootstrap, because waits on consecutive days are correlated.
 const week = 7
 
-// ChangeOf returns the change of the loss at a level, given by its index. The error is that of a ratio of sums, with
-// weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39); NaN with less than two weeks.
+// ChangeOf returns the change of the loss at a level, which is given by its index. The error is the standard error of
+// a ratio of sums, with weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39). It is NaN
+// with fewer than two weeks.
 func ChangeOf(of, nothing *Result, level int) Change {
 	type pair struct{ of, nothing float64 }
 	weeks := map[int]*pair{}

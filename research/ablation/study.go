@@ -19,7 +19,7 @@ type Study struct {
 	Folder string
 	// Traces are the files of the logs. Variants are the variants to run on each, see Groups.
 	Traces, Variants []string
-	// Jobs is the number of jobs of each log that are replayed, from the first on; 0 for the first half.
+	// Jobs is the number of jobs of each log that are replayed, from the first on; 0 means the first half.
 	Jobs int
 	// Progress is called before each run whose result is missing.
 	Progress func(trace, variant string)
@@ -92,7 +92,7 @@ func (s *Study) path(trace, variant string) string {
 	return filepath.Join(s.Folder, trace, jobs, strings.ReplaceAll(variant, " ", "_")+".json")
 }
 
-// result reads a result; nil if there is none.
+// result reads a result. It returns nil if there is none.
 func (s *Study) result(trace, variant string) (*Result, error) {
 	data, err := os.ReadFile(s.path(trace, variant))
 	if errors.Is(err, fs.ErrNotExist) {

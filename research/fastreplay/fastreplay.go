@@ -1,6 +1,6 @@
-// Package fastreplay measures the gain and the cost of the engine's plan for long replays (engine.Replay): the speed of
-// learning from recorded jobs, and the loss of the later forecasts compared with an engine that replayed everything in
-// full.
+// Package fastreplay measures the gain and the cost of the engine's plan for long replays (engine.Replay). The gain
+// is the speed of learning from recorded jobs. The cost is the increase of the loss of later forecasts over an engine
+// that replayed everything in full.
 package fastreplay
 
 import (
@@ -20,11 +20,11 @@ func Levels() []float64 { return waittime.ScoredLevels() }
 
 // Options define a run.
 type Options struct {
-	// Exact replays all jobs in full. Otherwise the jobs before the cut are replayed by Plan, whose number of
-	// submissions is set here.
+	// Exact replays all jobs in full. Otherwise the jobs before the cut are replayed by Plan. Run sets Plan's number
+	// of submissions.
 	Exact bool
 	Plan  engine.Replay
-	// Cut is the number of replayed jobs, Follow the number of jobs that are followed afterwards, 0 for all.
+	// Cut is the number of replayed jobs. Follow is the number of jobs that are followed afterwards; 0 means all.
 	Cut, Follow int
 }
 
@@ -34,12 +34,12 @@ type Result struct {
 	// its processor time.
 	Jobs         int
 	Learned, CPU time.Duration
-	// Losses has the pinball losses of ln(wait + 60 s) of the jobs after the cut, by job and then level. It is empty
-	// for a job that is not scored.
+	// Losses has the pinball losses of ln(wait + 60 s) of the jobs after the cut, by job and then by level. The entry
+	// of a job is empty if the job is not scored.
 	Losses [][]float64
 }
 
-// Run replays a trace as the daemon would learn it.
+// Run replays a trace in the same way as the daemon would learn it.
 func Run(t *backtest.Trace, o Options) (*Result, error) {
 	e, err := engine.New(engine.Config{Levels: waittime.Levels(), Downey: true})
 	if err != nil {
@@ -85,7 +85,7 @@ type follower struct {
 	began     time.Time
 	finished  bool
 	learned   time.Duration
-	cpu       time.Duration // first the value at the beginning, then the time since
+	cpu       time.Duration // at first the value at the beginning, later the time since then
 }
 
 // Submit passes a submission to the engine.
@@ -124,8 +124,8 @@ func PeakMemory() int64 {
 	return u.Maxrss / 1024 // Linux counts in KiB
 }
 
-// Ratios returns, by level, the ratio of the mean losses of two runs on the jobs that both scored. n is the number of
-// these jobs.
+// Ratios compares two runs. It returns, by level, the ratio of their mean losses on the jobs that both scored, and
+// the number n of these jobs.
 func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	sums := make([][2]float64, len(Levels()))
 	for i := range min(len(of), len(over)) {
@@ -144,8 +144,8 @@ func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	return ratios, n
 }
 
-// Copies returns a trace of several copies of another, one after the other. Each is shifted by whole weeks, so that
-// hours and weekdays stay the same.
+// Copies returns a trace of several copies of a trace, one after the other. Each copy is shifted by whole weeks, so
+// that hours and weekdays stay the same.
 func Copies(t *backtest.Trace, copies int) (*backtest.Trace, error) {
 	const week = 7 * 86400
 	out := &backtest.Trace{Name: fmt.Sprintf("%s, %d copies", t.Name, copies), Procs: t.Procs,

@@ -8,12 +8,12 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// fewest is the number of jobs of a class that must have ended before its law is fitted. Until then the law of all
-// queues is used.
+// fewest is the minimum number of ended jobs of a class for the fit of its law. Until then the law of all queues is
+// used.
 const fewest = 30
 
-// downey has Downey's laws of lifetimes: one for each queue, with separate laws for one-processor jobs, fitted to the
-// ended jobs.
+// downey has Downey's laws of lifetimes, fitted to the ended jobs. There is one law for each queue, with separate
+// laws for one-processor jobs.
 type downey struct {
 	windows map[[2]string]*uniformlog.Window
 	fits    map[[2]string]headqueue.Lifetime
@@ -40,7 +40,7 @@ func (d *downey) ended(j *Job) {
 	}
 }
 
-// of returns the law of a job's class, nil if too few jobs have ended.
+// of returns the law of a job's class. It returns nil if too few jobs have ended.
 func (d *downey) of(j *Job) headqueue.Lifetime {
 	for _, key := range classes(j) {
 		if law, ok := d.fits[key]; ok {

@@ -15,7 +15,7 @@ type holder struct {
 	age               float64
 	law               residual.Law
 	low, median, high float64 // quartiles of the remaining lifetime
-	rest              float64 // time to the limit; without a limit, the 0.95 quantile
+	rest              float64 // time to the limit; without a limit, the 0.95 quantile of the remaining lifetime
 	downey            headqueue.Lifetime
 	sharesUser        bool
 }
@@ -25,7 +25,7 @@ type scene struct {
 	ask
 	holders []holder
 	order   []int
-	known   bool // Downey's law of every holder exists
+	known   bool // true if Downey's law exists for every running job
 }
 
 // set computes the data of all running jobs.
@@ -53,8 +53,8 @@ func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 	}
 }
 
-// plan returns the time at which the need is met if every job ends at the time that ends returns, and the holder whose
-// end meets it.
+// plan assumes that every job ends at the time that ends returns. It returns the time at which enough processors are
+// free, and the job whose end frees them.
 func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	s.order = s.order[:0]
 	for i := range s.holders {
@@ -73,7 +73,7 @@ func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	return math.Inf(1), nil
 }
 
-// delta is a number of seconds: waits below it hardly differ on the learner's scale.
+// delta is a number of seconds. Waits below it hardly differ on the learner's scale.
 const delta = 5
 
 // logOf converts seconds to the learner's scale.
@@ -81,8 +81,8 @@ func logOf(seconds float64) float64 { return math.Log(seconds + delta) }
 
 func unlog(x float64) float64 { return max(0, math.Exp(x)-delta) }
 
-// features appends the features of the trees. exact has the exact method's quantiles by the residual laws, classic
-// Downey's four medians by his laws. NaN means missing.
+// features appends the features of the trees to row. exact has the quantiles of the exact method with the residual
+// laws. classic has the medians of Downey's four methods with his laws. NaN means missing.
 func (s *scene) features(row, exact, classic []float64) []float64 {
 	for _, q := range exact {
 		row = append(row, logOf(q))
@@ -104,8 +104,8 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 		math.Mod(math.Floor(s.at/86400), 7))
 }
 
-// crowd appends features of the running jobs together: the one that is likely to end first, the largest, and those of
-// which a single end would be enough.
+// crowd appends features of all running jobs together: the job that will probably end first, the largest job, and the
+// jobs of which a single end would suffice.
 func (s *scene) crowd(row []float64) []float64 {
 	next, soonest := math.Inf(1), (*holder)(nil)
 	widest, benefactors, least := (*holder)(nil), 0.0, math.Inf(1)

@@ -15,11 +15,11 @@ func Levels() []float64 { return waittime.ScoredLevels() }
 // These are the learner's settings. They were chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 const (
 	firstTraining = 400    // number of rows before the first training
-	retrainBy     = .5     // the trees are trained again when the rows have grown by this share
-	retrainAfter  = 2000   // or by this number
-	mostRows      = 20_000 // maximum number of rows in a training, the latest ones
+	retrainBy     = .5     // the trees are trained again when the number of rows has grown by this share
+	retrainAfter  = 2000   // or by this number of rows
+	mostRows      = 20_000 // maximum number of rows in a training, which are the latest ones
 	fade          = .995   // weight of a loss relative to the next one
-	haste         = 4.     // learning rate of the weights: per unit of mean loss and a hundred losses
+	haste         = 4.     // learning rate of the weights, per unit of mean loss and a hundred losses
 	step          = .02    // step of the calibration, in ln seconds per miss
 )
 
@@ -50,7 +50,7 @@ func newLearner() *learner {
 	}
 }
 
-// forecast returns the quantiles in seconds for a row, given the exact method's.
+// forecast returns the quantiles in seconds for a row. exact are the quantiles of the exact method.
 func (l *learner) forecast(row, exact []float64) []float64 {
 	n := len(l.levels)
 	own, trees, served, out := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -66,8 +66,8 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 		w := l.weight(k)
 		served[k] = (1-w)*own[k] + w*trees[k] + l.shift[k]
 	}
-	// Each level is calibrated by its own quantile before the quantiles are put in order. With the ordered ones, one
-	// level's correction would be changed by another's misses, and both would diverge.
+	// Each level is calibrated by its own quantile before the quantiles are put in order. If ordered quantiles were
+	// used, the misses of one level would change the correction of another, and both would diverge.
 	l.last.own, l.last.trees, l.last.raw, l.last.trained = own, trees, served, l.models != nil
 	for k, x := range slices.Sorted(slices.Values(served)) {
 		out[k] = unlog(x)

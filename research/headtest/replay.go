@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ask is a job that has reached the head of the queue and does not fit, with the knowledge at that instant.
+// ask is a job that has reached the head of the queue and cannot start, with the data known at that instant.
 type ask struct {
 	job        *Job
 	at         float64
@@ -25,8 +25,8 @@ type watcher interface {
 	asked(a *ask) error
 }
 
-// replay passes all events to a watcher: ends, starts, and asks at the instants when jobs reach the head. Each event
-// comes before those that must not know it.
+// replay passes all events to a watcher: ends, starts, and asks at the instants at which jobs reach the head. An
+// event is passed before all events that must not know it.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {
@@ -55,7 +55,7 @@ func replay(jobs []Job, procs int, w watcher) error {
 type replayer struct {
 	jobs    []Job
 	watcher watcher
-	running []int // sorted by end; the first to end is last
+	running []int // sorted by end; the first to end is the last element
 	free    int
 	lastEnd float64
 	asks    int
@@ -88,7 +88,7 @@ func (r *replayer) ends(until float64) {
 	}
 }
 
-// order returns the running jobs by start, an order that does not depend on their ends.
+// order returns the running jobs in order of start. This order does not depend on their ends.
 func (r *replayer) order() []*Job {
 	indices := slices.Clone(r.running)
 	slices.Sort(indices)

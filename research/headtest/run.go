@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// These are the methods, in the order of a Result.
+// These are the methods, in the order of the scores in a Result.
 const (
 	DowneyA        = "downey_a"
 	DowneyB        = "downey_b"
@@ -23,14 +23,14 @@ func Methods() []string { return []string{DowneyA, DowneyB, DowneyCombined, Exac
 
 // Options define how a trace is replayed.
 type Options struct {
-	// Skip is the number of first forecasts that are left out of the scores; negative for none, 0 for 500.
+	// Skip is the number of first forecasts that are not scored; 0 means 500, a negative value means none.
 	Skip int
-	// Forecast, if set, receives every forecast, including those left out of the scores.
+	// Forecast, if set, receives every forecast, including those that are not scored.
 	Forecast func(Forecast)
 }
 
-// Run replays a trace and scores every method on the jobs that do not fit when they reach the head of the queue. An
-// error names the job that the machine cannot run.
+// Run replays a trace and scores every method on the jobs that cannot start when they reach the head of the queue. An
+// error names a job that the machine cannot run.
 func Run(t *Trace, o Options) (*Result, error) {
 	jobs, err := t.schedule()
 	if err != nil {
@@ -68,8 +68,8 @@ type Forecast struct {
 	Method string
 	// At is the instant at which the job reached the head. Wait is its wait after that, in seconds.
 	At, Wait float64
-	// Quantiles are the waits in seconds at Levels; NaN if the method has none (Downey's A, B and combined have a
-	// median only).
+	// Quantiles are the waits in seconds at Levels. A quantile is NaN if the method does not forecast it: Downey's A,
+	// B and combined forecast only a median.
 	Quantiles []float64
 }
 
@@ -82,7 +82,7 @@ type forecaster struct {
 	calc     headqueue.Calc
 	result   headqueue.Result
 	learner  *learner
-	waiting  func() error // learns from the previous ask, whose wait is known by now
+	waiting  func() error // learns from the ask before, whose wait is known by now
 	forecast func(Forecast)
 }
 
@@ -100,7 +100,8 @@ func (f *forecaster) ended(index int64, j *Job) {
 // longest is the longest forecast in seconds, about 30 years.
 const longest = 1e9
 
-// exactLevels returns the levels that the exact method by the residual laws forecasts. The scored ones come last.
+// exactLevels returns the levels at which the exact method with the residual laws forecasts. The scored ones come
+// last.
 func exactLevels() []float64 { return waittime.Levels() }
 
 func (f *forecaster) asked(a *ask) error {
@@ -135,8 +136,8 @@ func (f *forecaster) asked(a *ask) error {
 	return nil
 }
 
-// classic returns the medians of Downey's three methods and of the exact one, and the exact one's quantiles, all by his
-// laws; NaN if there are none.
+// classic uses Downey's laws. It returns the medians of his three methods and of the exact method, and the quantiles
+// of the exact method. All are NaN if the laws do not exist.
 func (f *forecaster) classic() (medians, exact []float64, err error) {
 	nan := math.NaN()
 	medians, exact = []float64{nan, nan, nan, nan}, []float64{nan, nan, nan, nan}

@@ -14,8 +14,8 @@ type Result struct {
 	Methods []Score `json:"methods"`
 }
 
-// Score is the accuracy of one method. Measures that do not apply to the method are missing in the maps. A correlation
-// that is not defined is 0.
+// Score is the accuracy of one method. If a measure does not apply to the method, it is missing in the maps. A
+// correlation that is not defined is 0.
 type Score struct {
 	Method string `json:"method"`
 	N      int    `json:"n"` // number of scored forecasts
@@ -29,7 +29,7 @@ type Score struct {
 	// added to both.
 	WithinFactor2 float64 `json:"within_factor_2"`
 	WithinFactor3 float64 `json:"within_factor_3"`
-	// R is the correlation of medians and waits, RLog that of the logarithms ln(max(1 s, x)) of both.
+	// R is the correlation of medians and waits. RLog is the correlation of ln(max(1 s, x)) of both.
 	R    float64 `json:"r"`
 	RLog float64 `json:"r_log"`
 	// MedianAbsError is the median of the absolute difference of median and wait, in seconds.
@@ -38,7 +38,7 @@ type Score struct {
 	Interval float64 `json:"interval_seconds"`
 }
 
-// Stratum is the score on the jobs whose true wait is within some bounds.
+// Stratum is the score on the jobs whose true wait is in a range.
 type Stratum struct {
 	N          int                `json:"n"`
 	LogPinball map[string]float64 `json:"log_pinball"`
@@ -89,7 +89,7 @@ func (t *tally) score(method string) Score {
 	return s
 }
 
-// pinball scores the forecasts whose wait is more than one bound and at most the other.
+// pinball scores the forecasts whose wait is more than over and at most upTo.
 func (t *tally) pinball(over, upTo float64) Stratum {
 	s := Stratum{LogPinball: map[string]float64{}}
 	for k, level := range Levels() {

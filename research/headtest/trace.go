@@ -16,7 +16,7 @@ import (
 type Job struct {
 	ID              int64 // number in the log
 	Submit, Runtime float64
-	// Start and End are those under strict first come, first served. Run sets them in the jobs that it passes on.
+	// Start and End are the times under strict first come, first served. Run sets them in the jobs that it passes on.
 	Start, End float64
 	residual.Job
 }
@@ -30,8 +30,8 @@ type Trace struct {
 // ErrNoProcs means that the size of the machine is unknown.
 var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
 
-// Read reads the jobs that ran. procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the
-// machine. A runtime of 0 counts as 1 s. Invalid lines are left out.
+// Read reads the jobs that ran. procs is the size of the machine; 0 means the header's MaxProcs. Larger jobs are cut
+// to the size of the machine. A runtime of 0 counts as 1 s. Invalid lines are left out.
 func Read(r *swf.Reader, procs int) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, fmt.Errorf("headtest: read header: %w", err)

@@ -89,9 +89,9 @@ func (a *Answer) cause() (string, error) {
 	return wait.Cause.Class, err
 }
 
-// These are the targets for binding loads (issue 20): the pooled coverage of p90 of all and of blocked jobs, the errors
-// of all loads together and of the worst load relative to test-only's, and the share of the jobs whose class of reason
-// was predicted.
+// These are the targets for binding loads (issue 20): the pooled coverage of p90 of all jobs and of blocked jobs; the
+// errors of all loads together and of the worst load, relative to the errors of test-only; and the share of the jobs
+// whose class of reason was predicted.
 const (
 	leastBindingP90, mostBindingP90 = .87, .93
 	leastBlockedP90, mostBlockedP90 = .82, .96
@@ -156,8 +156,8 @@ func classes() []string {
 	}
 }
 
-// confusion prints how often each class was predicted for jobs with each settled reason, and returns how often both
-// agree. It counts jobs whose reason settled and that have an answer.
+// confusion prints how often each class was predicted for jobs with each settled reason, and returns how often the
+// two agree. It counts jobs with a settled reason and an answer.
 func confusion(w io.Writer, title string, all []Case, class func(*Case) string) float64 {
 	counts := map[[2]string]int{}
 	n, same := 0, 0

@@ -34,7 +34,7 @@ func ReplayDayOne(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// These are the target of the comparisons of DayOne, and the settings of their bounds.
+// These are the target of the comparisons of DayOne, and settings for the computation of the bounds.
 const (
 	// mostTaught is the target for the upper bound of a ratio: the loss of the daemon that imported history, divided by
 	// the loss of the one that followed from the start.
@@ -51,9 +51,9 @@ const (
 // knows least about them.
 const firstJobs = 60
 
-// CompareDayOne prints the losses of the daemons that DayOne started, in the folders of some seeds, and their ratios to
-// those of the daemon that followed from the start. With ledger it evaluates the forecasts in the daemons' ledgers,
-// which were made at the submissions. Otherwise it evaluates the answers given just before.
+// CompareDayOne reads the folders of some seeds. It prints the losses of the daemons that DayOne started, and their
+// ratios to the losses of the daemon that followed from the start. If ledger is true, it evaluates the forecasts in
+// the daemons' ledgers, which were made at the submissions. Otherwise it evaluates the answers given just before.
 func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool) error {
 	fmt.Fprintf(w, "%-10s %-9s %5s | loss at%7s%7s%7s%7s%7s%7s | mean   | by followed  lower  upper\n", "seed",
 		"daemon", "jobs", "p10", "p25", "p50", "p75", "p90", "p95")
@@ -155,7 +155,8 @@ func pool(all []pairing, name string, has func(job int) bool) pairing {
 	return out
 }
 
-// readPairings reads the forecasts of the daemons of a seed. It returns an error if one of a pair lacks a job.
+// readPairings reads the forecasts of the daemons of a seed. It returns an error if a job is missing in one of a
+// pair.
 func readPairings(ctx context.Context, dir string, ledger bool) ([]pairing, error) {
 	followed, err := readLosses(ctx, filepath.Join(dir, followedDir), ledger)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	url  string
-	gone chan struct{} // closed when it has ended
+	gone chan struct{} // how the process ended; valid after gone is closed
 	err  error         // how it ended; valid after gone is closed
 }
 
@@ -175,7 +175,7 @@ func endLeftover(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", pidName, dir, err)
 	}
-	runs := func() bool { // another process may have the number by now
+	runs := func() bool { // another process may have this number by now
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return err == nil && strings.Contains(string(line), filepath.Join(dir, configName))
 	}

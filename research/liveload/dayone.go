@@ -21,7 +21,7 @@ type DayOneOptions struct {
 	// Days is the number of loads of Plan.Jobs jobs that come before the one with forecasts, 2 by default.
 	Days int
 	// Client is the path of the program waitcast, which imports the history. If it is empty, no daemon imports the
-	// history beside the cluster; a replay does so later (ReplayDayOne).
+	// history while the cluster runs. A later replay can do so (ReplayDayOne).
 	Client string
 }
 
@@ -78,7 +78,7 @@ type dayOne struct {
 	submitted int                 // number of jobs
 }
 
-// all records the seed, unless its folder is complete.
+// all records the seed unless its folder is complete.
 func (r *dayOne) all(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, doneFile)); err == nil {
 		r.say("done already")
@@ -186,7 +186,8 @@ func (r *dayOne) submit(ctx context.Context, day int, s *Submission, dir string)
 	return s.Run(ctx)
 }
 
-// arrive performs the steps of the day on which a site installs waitcast: the daemon starts, and learns the history.
+// arrive performs the steps of the day on which a site installs waitcast: it starts the daemons and imports the
+// history.
 func (r *dayOne) arrive(ctx context.Context) error {
 	if err := r.rotateLog(); err != nil {
 		return err
@@ -222,7 +223,8 @@ func (r *dayOne) arrive(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(taught, importFile), out, 0o644) //nolint:gosec // research data
 }
 
-// dump returns sacct's records of the jobs so far, at least of half of them. sacct knows the newest some seconds late.
+// dump returns sacct's records of the jobs so far. It waits until there are records of at least half of them, because
+// sacct reports the newest jobs some seconds late.
 func (r *dayOne) dump(ctx context.Context) (dump string, err error) {
 	err = poll(ctx, time.Minute, "sacct to know half of the jobs", func() (bool, error) {
 		var err error

@@ -16,7 +16,7 @@ type PlanOptions struct {
 	// Nodes and CPUs are the number of nodes of the cluster and the processors of each, 16 and 4 by default.
 	Nodes int `json:"nodes"`
 	CPUs  int `json:"cpus"`
-	// Shortest and Longest bound the runtimes in seconds, which are log-uniform; 1 and 60 by default.
+	// Shortest and Longest are the limits of the runtimes in seconds, 1 and 60 by default. Runtimes are log-uniform.
 	Shortest float64 `json:"shortest_seconds"`
 	Longest  float64 `json:"longest_seconds"`
 	// Load is the mean work that is submitted per unit of time, divided by the processors; 0.9 by default. Because the

@@ -47,8 +47,8 @@ type Answer struct {
 	Wait json.RawMessage `json:"wait,omitempty"`
 }
 
-// Quantiles returns the served quantiles of the wait by their levels, in seconds. null, which means never, becomes
-// +Inf. It returns nil if there is no answer.
+// Quantiles returns the served quantiles of the wait by their levels, in seconds. A null, which means "never",
+// becomes +Inf. It returns nil if there is no answer.
 func (a *Answer) Quantiles() (map[float64]float64, error) {
 	if len(a.Wait) == 0 {
 		return nil, nil

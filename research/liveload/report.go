@@ -184,8 +184,9 @@ func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say(ratio <= mostOfTestOnly, "error by test-only's", ratio, "at most", mostOfTestOnly)
 }
 
-// Score evaluates the forecasts of a ledger by the outcomes of the jobs in a run's folder. database is the file; if it
-// is empty, the folder's own is used. With peers it also evaluates the answers of each other method.
+// Score compares the forecasts in a ledger with the outcomes of the jobs in a run's folder. database is the file of
+// the ledger. If it is empty, the database in the folder is used. With peers it also evaluates the answers of every
+// other method.
 func Score(ctx context.Context, w io.Writer, database string, dirs []string, peers bool) error {
 	if database != "" && len(dirs) != 1 {
 		return fmt.Errorf("one database and %d runs: name one", len(dirs))
@@ -242,7 +243,7 @@ func Score(ctx context.Context, w io.Writer, database string, dirs []string, pee
 	return nil
 }
 
-// leveled returns the quantiles at the levels of package waittime; nil if one of them is missing.
+// leveled returns the quantiles at the levels of package waittime. It returns nil if one of them is missing.
 func leveled(levels, quantiles []float64) []float64 {
 	var out []float64
 	for _, level := range waittime.Levels() {
@@ -265,7 +266,7 @@ func readLedger(ctx context.Context, path string) (map[string]modelstore.Row, er
 	defer remove()
 	rows := map[string]modelstore.Row{}
 	err = store.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
-		if r.Attempt == 0 { // the request before the submission concerned the first attempt
+		if r.Attempt == 0 { // the request before the submission was about the first attempt
 			rows[r.JobID] = r
 		}
 		return nil

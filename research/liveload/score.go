@@ -16,12 +16,12 @@ type Case struct {
 	Number int // index in the load, from 0
 	Queue  string
 	Submit time.Time
-	// Quantiles are the served ones at waittime.Levels; nil if there was no answer. +Inf means never.
+	// Quantiles are the served quantiles at waittime.Levels; +Inf means "never". It is nil if there was no answer.
 	Quantiles []float64
 	// Recent is the 0.9 quantile of the newest recentWaits known waits of the queue; NaN if none was known.
 	Recent float64
-	// TestOnly is the absolute error of the start from `sbatch --test-only`; NaN if it gave none, or if the job did not
-	// start.
+	// TestOnly is the absolute error of the start from `sbatch --test-only`. It is NaN if that command gave no start,
+	// or if the job did not start.
 	TestOnly float64
 	// Wait is the job's wait from sacct, in whole seconds; +Inf if it never started.
 	Wait float64
@@ -30,7 +30,8 @@ type Case struct {
 	// Needs and Kept are set only for binding loads.
 	Needs Needs
 	Kept  Kept
-	// LogWait is the same wait from slurmctld.log, in milliseconds; NaN if the log lacks one of the two instants.
+	// LogWait is the wait from slurmctld.log, in milliseconds. It is NaN if the log does not have one of the two
+	// instants.
 	LogWait float64
 }
 
@@ -93,8 +94,9 @@ func cases(records []Record, fates map[string]Fate, logged map[string]float64) (
 	return out, nil
 }
 
-// recentQuantile returns the 0.9 quantile of the newest waits, by their starts, of a queue that had started by an
-// instant; NaN if there is none. It is the smallest wait that at least 9/10 of them do not exceed.
+// recentQuantile returns the 0.9 quantile of the newest waits of a queue among the jobs that had started by an
+// instant. "Newest" refers to the starts. The quantile is the smallest wait that at least 9/10 of the waits do not
+// exceed. It is NaN if there are no waits.
 func recentQuantile(records []Record, fates map[string]Fate, queue string, at time.Time) float64 {
 	var known []Fate
 	for i := range records {
@@ -114,8 +116,8 @@ func recentQuantile(records []Record, fates map[string]Fate, queue string, at ti
 
 // Figures measure the forecasts of some submissions.
 type Figures struct {
-	// Jobs is the number of submissions, Answered the number of those with an answer. All other figures cover the
-	// answered ones.
+	// Jobs is the number of submissions. Answered is the number of submissions with an answer. All other figures are
+	// about the answered ones.
 	Jobs, Answered int
 	// Cancelled is the number of jobs that were cancelled before their start. Such a job counts at the levels whose
 	// quantile had passed by then, and in no error or loss.
@@ -125,11 +127,11 @@ type Figures struct {
 	// Error is the median absolute error of the median, in seconds.
 	Error float64
 	// TestOnly is the median absolute error of `sbatch --test-only` on the Compared jobs for which it gave a start.
-	// ErrorThere is our error on the same jobs.
+	// ErrorThere is the error of waitcast on the same jobs.
 	Compared             int
 	TestOnly, ErrorThere float64
-	// Width is the median of the 0.9 quantiles. RecentWidth is the median of the recent quantiles over the RecentJobs
-	// that have one, and RecentUpTo the share of those waits that they cover.
+	// Width is the median of the 0.9 quantiles. RecentWidth is the median of the recent quantiles of the RecentJobs
+	// that have one. RecentUpTo is the share of these jobs whose wait is at most the recent quantile.
 	Width, RecentWidth, RecentUpTo float64
 	RecentJobs                     int
 	// Loss50 and Loss95 are the mean pinball losses of the 0.5 and the 0.95 quantile on the logarithmic scale of
@@ -206,7 +208,7 @@ func logLoss(level, q, wait float64) float64 {
 	return waittime.Pinball(level, waittime.Log(bounded(q)), waittime.Log(bounded(wait)))
 }
 
-// median returns the middle value, or the mean of the two middle values; NaN if there are none.
+// median returns the middle value, or the mean of the two middle values. It returns NaN if there are none.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
@@ -219,8 +221,8 @@ func median(v []float64) float64 {
 	return (low + high) / 2
 }
 
-// decidedAt returns the coverage of a level over the submissions that are decided at an instant: those whose submission
-// plus quantile is not after it. n is their number.
+// decidedAt returns the coverage of a level over the submissions that are decided at an instant: those for which
+// submission plus quantile is not after the instant. n is their number.
 func decidedAt(all []Case, level float64, asOf time.Time) (covered float64, n int) {
 	l := slices.Index(waittime.Levels(), level)
 	hits := 0

@@ -20,9 +20,9 @@ type Submission struct {
 	// Jobs are the jobs that Plan returns for the options in the field Plan.
 	Plan PlanOptions
 	Jobs []Job
-	// TestOnly makes it run `sbatch --test-only` before each job.
+	// TestOnly is true if `sbatch --test-only` is run before each job.
 	TestOnly bool
-	// URL is the daemon that is asked before each job; empty for none.
+	// URL is the address of the daemon that is asked before each job; empty means none.
 	URL string
 	// Others are daemons that are asked at the same instant. Answered receives their answers in this order, after
 	// Record. It is not called if there are no Others.
@@ -91,7 +91,7 @@ func (s *Submission) Run(ctx context.Context) error {
 // cancel cancels a job after a number of seconds if it still waits.
 func (s *Submission) cancel(ctx context.Context, id string, after float64) {
 	if sleep(ctx, time.Duration(after*float64(time.Second))) == nil {
-		_ = s.Slurm.cancelWaiting(ctx, id) // it may have ended
+		_ = s.Slurm.cancelWaiting(ctx, id) // the job may have ended
 	}
 }
 

@@ -99,7 +99,7 @@ func curveHeader() []string {
 		"shaken_wait_mean"}
 }
 
-// curves returns the points of both curves: from the CSV or, with Long, computed again.
+// curves returns the points of both curves. It reads them from the CSV; with Long it computes them again.
 func (d *Data) curves() ([]curvePoint, error) {
 	path := filepath.Join(d.Folder, curvesFile)
 	points, err := readCurves(path)

@@ -34,7 +34,8 @@ func curveStudies() []curveStudy {
 	}
 }
 
-// These define the size of the study: loads .5 to .95 by .01, each with the log and 100 shaken copies.
+// These define the size of the study: the loads from 0.5 to 0.95 in steps of 0.01, each with the log and 100 shaken
+// copies.
 const (
 	curveLoads  = 46
 	curveShakes = 100
@@ -44,11 +45,11 @@ const (
 type curve struct {
 	curveStudy
 	groups         []study.Group
-	runs           int     // number of runs that the speed is based on; 0 if unknown
+	runs           int     // number of runs on which the speed is based; 0 if unknown
 	jobs           int     // number of jobs in each run
 	cpu            float64 // processor seconds of all these runs
 	single, shaken float64 // roughness
-	// number of loads at which the slowdown is below that at the previous load: of the log, and of the shaken means
+	// number of loads at which the slowdown is below that at the load before: of the log, and of the shaken means
 	falls, fallsOff int
 }
 
@@ -109,7 +110,7 @@ func (d *Data) curveTable() (Table, error) {
 	return t, nil
 }
 
-// curve returns a study's curve: from its CSV or, with Long, computed again.
+// curve returns the curve of a study. It reads it from the CSV; with Long it computes it again.
 func (d *Data) curve(c curveStudy) (out curve, err error) {
 	out.curveStudy = c
 	points := filepath.Join(d.Folder, c.name+".csv")

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// drawnJobs has the data in reference/lublin99.json on jobs that the authors' own program drew.
+// drawnJobs has the data in reference/lublin99.json about jobs that the authors' own program drew.
 type drawnJobs struct {
 	Jobs          int                `json:"jobs"`
 	Runtimes      map[string]float64 `json:"runtime_seconds_quantiles"`
@@ -124,7 +124,7 @@ func (d *Data) againstProgram(t *Table, model, set string) error {
 	return nil
 }
 
-// rows adds the differences. A weighting of runs to a share of the classes does not affect times and half hours.
+// rows adds the differences. Times and half hours do not depend on the share of the classes.
 func (t *Table) rows(how string, g gaps) {
 	for i, r := range []struct {
 		what       string

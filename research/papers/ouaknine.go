@@ -52,7 +52,7 @@ func shakings() []shakeCase {
 	return all
 }
 
-// concentrations returns readings of the strongest shaking in Figure 5.9 (a), the thesis' own first.
+// concentrations returns interpretations of the strongest shaking in Figure 5.9 (a). The first is the thesis' own.
 func concentrations() []struct {
 	what string
 	shakeCase

@@ -1,10 +1,10 @@
-// Package papers compares the figures of the five papers with our results. It computes every table for which the traces
-// are available, checks what was promised of each figure, and states the reason for every deviation. It writes all of
-// this as a page.
+// Package papers compares the figures of the five papers with the results of waitcast. It computes every table for
+// which the traces are available. For each figure it checks the promised agreement, and states the reason for every
+// deviation. It writes the comparison as a page.
 //
 // Results that take minutes (hundreds of simulations) are stored as CSV beside the page and computed again only on
-// request. Everything else is computed every time. All random numbers are seeded, so that the same traces give the same
-// page.
+// request. Everything else is computed every time. All random numbers have fixed seeds, so that the same traces give
+// the same page.
 package papers
 
 import (
@@ -18,7 +18,7 @@ type Verdict uint8
 
 // These are the verdicts.
 const (
-	Reported Verdict = iota // there is no promise
+	Reported Verdict = iota // there is no promise for the figure
 	Met
 	Missed
 )
@@ -47,14 +47,14 @@ const (
 // Standing is the degree to which a table of a paper is reproduced.
 type Standing uint8
 
-// These are the standings. Reproduced and UnderReading require that a promise against the paper is kept and none is
-// missed.
+// These are the standings. Reproduced and UnderReading require that at least one promise about the paper's values is
+// kept and none is missed.
 const (
 	Extra         Standing = iota // no table of a paper
-	Reproduced                    // by the description in the paper
-	UnderReading                  // under a reading that the table states
+	Reproduced                    // reproduced by the description in the paper
+	UnderReading                  // reproduced under an interpretation that the table states
 	InWords                       // the paper prints no numbers, and its description of the curves holds
-	NotReproduced                 // the paper's numbers do not result
+	NotReproduced                 // the computation does not give the paper's numbers
 )
 
 // String returns the name of the standing.
@@ -63,7 +63,7 @@ func (s Standing) String() string {
 		"agrees in words, the paper prints no numbers", "not reproduced"}[s]
 }
 
-// Row is one figure: ours, the paper's and possibly that of an independent program.
+// Row is one figure: the value of waitcast, the value in the paper, and possibly the value of an independent program.
 type Row struct {
 	What, Ours, Paper, Independent string
 	Promise                        string // the promise for our figure; empty if there is none

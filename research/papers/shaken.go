@@ -193,8 +193,8 @@ func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) er
 	return os.Rename(path+".new", path)
 }
 
-// shaken returns the outcomes of cases: from the CSV or, with Long, computed again. It does not repeat the computations
-// before an interruption.
+// shaken returns the outcomes of cases. It reads them from the CSV; with Long it computes them again. After an
+// interruption it continues with the missing ones.
 func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	path := filepath.Join(d.Folder, shakenFile)
 	if !d.Long && d.Missing {

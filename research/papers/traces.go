@@ -45,7 +45,7 @@ type MissingError struct {
 	Made bool // the data is not shared, but computed with Data.Long
 }
 
-// Error says how to get the data.
+// Error returns a message that says how to get the data.
 func (e *MissingError) Error() string {
 	if e.Made {
 		return e.Path + " is not there; -missing makes it"

@@ -97,7 +97,7 @@ func (d *Data) zakayTable1() (Table, error) {
 	return t, nil
 }
 
-// near reports whether numbers of users agree within 1 and numbers of jobs within .15 %.
+// near reports whether numbers of users differ by at most 1 and numbers of jobs by at most 0.15 %.
 func near(got, want poolCount) bool {
 	return math.Abs(float64(got.users-want.users)) <= 1 && math.Abs(float64(got.jobs)/float64(want.jobs)-1) <= .0015
 }

@@ -16,10 +16,10 @@ import (
 const (
 	// floodConnections is the number of connections of the client that floods. It sends requests without a pause.
 	floodConnections = 64
-	// smallAsked is the number of requests that the second client sends without a flood, and again beside one.
-	// smallPause is the pause between two.
+	// smallAsked is the number of requests that the second client sends without a flood, and again during a flood.
+	// smallPause is the pause between two requests.
 	smallAsked, smallPause = 40, 25 * time.Millisecond
-	// smallDelay is the maximum increase of the 99th percentile of the second client's answer times beside a flood.
+	// smallDelay is the maximum increase of the 99th percentile of the second client's answer times during a flood.
 	smallDelay = 200 * time.Millisecond
 )
 
@@ -146,7 +146,7 @@ func (s *run) askSmall(ctx context.Context, client *http.Client) (times []time.D
 	return times, refused, nil
 }
 
-// ninetyNinth returns the 99th percentile, 0 without values.
+// ninetyNinth returns the 99th percentile. It returns 0 if there are no values.
 func ninetyNinth(times []time.Duration) time.Duration {
 	if len(times) == 0 {
 		return 0
@@ -162,7 +162,8 @@ func (c *clients) String() string {
 		ninetyNinth(c.alone).Round(time.Millisecond), c.refused, c.refused+len(c.alone)+len(c.beside))
 }
 
-// judge reports misses: the second client must be answered and, unless mild is set, must not be delayed too much.
+// judge reports a miss if the second client was not answered. Unless mild is true, it also reports a miss if that
+// client was delayed too much.
 func (c *clients) judge(mild bool, miss func(string, ...any)) {
 	if c.refused > 0 {
 		miss("client floods: %d questions of the second client were not answered", c.refused)

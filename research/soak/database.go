@@ -27,10 +27,10 @@ type database interface {
 	// yaml returns the daemon's configuration of the database.
 	yaml() string
 	open(ctx context.Context) (modelstore.Store, error)
-	// fail makes it fail; heal ends the failure.
+	// fail makes the database fail. heal ends the failure.
 	fail() error
 	heal() error
-	// failure describes what fail does; "" if it can do nothing.
+	// failure describes the failure that fail causes. It returns "" if fail can cause none.
 	failure() string
 	close() error
 }
@@ -130,7 +130,7 @@ func newServer(ctx context.Context, dir string) (database, error) {
 	return &server{pg: pg, url: pg.URL("soak")}, nil
 }
 
-// lease is the duration of the lease. The next daemon waits that long after a daemon was killed.
+// lease is the duration of the lease. After a daemon was killed, the next daemon waits for that time.
 const lease = "1s"
 
 func (s *server) yaml() string    { return fmt.Sprintf("  url: %q\n  lease: %s\n", s.url, lease) }

@@ -134,9 +134,9 @@ func (s *run) caughtUp(ctx context.Context) error {
 	})
 }
 
-// behind returns how many bytes of the log the daemon has not read yet. A daemon that stands by until the lease of a
-// killed one expires reads no log and saves no state. It counts as behind, although it may know everything that the
-// killed one had written.
+// behind returns the number of bytes of the log that the daemon has not read yet. A daemon that stands by until the
+// lease of a killed one expires reads no log and saves no state. It counts as behind, although it may know everything
+// that the killed daemon had written.
 func (s *run) behind(ctx context.Context) float64 {
 	lag, ok := total(s.program.metrics(ctx), "waitcast_tail_lag_bytes", "")
 	if !ok {
@@ -306,9 +306,9 @@ func (s *run) readOnly(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// deleted removes the file of the database under a daemon, which must say so. What an administrator does who has no
-// backup is done then: the daemon is stopped and started, says that the database is empty, and is started once more. It
-// reads all logs again.
+// deleted removes the file of the database under a running daemon, which must report that. Then it does what an
+// administrator without a backup does. It stops and starts the daemon, which must report that the database is empty,
+// and starts it once more. The daemon reads all logs again.
 func (s *run) deleted(ctx context.Context) error {
 	if err := os.Remove(s.db.(onFile).path()); err != nil {
 		return err
@@ -322,7 +322,7 @@ func (s *run) deleted(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-p.gone: // not in order: there is no file that it could close
+	case <-p.gone: // the end is not in order, because there is no file that the daemon could close
 	case <-time.After(s.o.Patience):
 		return errors.Join(errors.New("a daemon whose database was deleted does not end"), p.kill())
 	}

@@ -70,11 +70,11 @@ type machine struct {
 
 	deleted  []deletion // in rising order
 	crash    float64
-	step     float64 // when the clock steps next
-	back     float64 // by how many seconds the log's clock is behind now
+	step     float64 // instant of the next step of the clock
+	back     float64 // number of seconds by which the log's clock is behind now
 	right    float64 // until this instant
 	pause    float64
-	flood    float64 // when the queue is flooded next
+	flood    float64 // instant of the next flood of the queue
 	crowd    int     // number of jobs in a flood
 	badEvery int64   // number of lines from one bad line to the next
 	long     int     // number of long lines to come
@@ -157,7 +157,7 @@ func (m *machine) next() (simulator.Job, bool) {
 	}
 }
 
-// flooded lets a user flood the queue from an instant on. None of the jobs runs.
+// flooded makes a user flood the queue from an instant on. None of the jobs runs.
 func (m *machine) flooded(at float64) {
 	m.tally.Floods++
 	m.flood = m.after(at, floodDays)

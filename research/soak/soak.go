@@ -1,7 +1,7 @@
-// Package soak replays a year of a busy cluster through the real daemon while everything goes wrong that can: the log
-// is rotated in every way and has bad lines, the machine and the daemon go down, the clock steps, the database fails,
-// and the daemon is killed every few simulated days. At the end the daemon's data must equal that of a daemon that read
-// the same log undisturbed. Memory must be bounded, and forecasts must be calibrated.
+// Package soak replays a year of a busy cluster through the real daemon with all kinds of disturbances. The log is
+// rotated in every way and has bad lines, the machine and the daemon go down, the clock steps, the database fails,
+// and the daemon is killed every few simulated days. At the end the daemon's data must equal the data of a daemon
+// that read the same log undisturbed. Memory must be limited, and forecasts must be calibrated.
 package soak
 
 import (
@@ -24,7 +24,7 @@ const (
 type Options struct {
 	Program string    // path of waitcastd
 	Dir     string    // existing folder for logs and databases
-	Out     io.Writer // receives the progress; nil for nobody
+	Out     io.Writer // receives the progress; nil if it is not reported
 
 	Jobs, Days, Nodes int    // by default 50,000 jobs in 365 days on 10,000 nodes of one processor
 	Seed              uint64 // of the workload and of the disturbances
@@ -37,7 +37,7 @@ type Options struct {
 	Every time.Duration
 	// Memory is the maximum resident memory of a daemon in bytes, 256 MiB by default.
 	Memory int64
-	// Patience is how long the daemon may take to read everything that was written, 10 minutes by default.
+	// Patience is the maximum time until the daemon has read everything that was written, 10 minutes by default.
 	Patience time.Duration
 	// Calm runs only the undisturbed daemon, for measurements.
 	Calm bool
@@ -79,8 +79,8 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// badLines returns the number of bad lines in a log. It is low enough that the quarantine, which keeps 10,000, keeps
-// them all.
+// badLines returns the number of bad lines in a log. The quarantine keeps 10,000 lines; the number is small enough
+// that it keeps all of them.
 func (o *Options) badLines() int { return min(max(60, o.Jobs/50), 8000) }
 
 // run is the state of a soak.

@@ -20,9 +20,9 @@ const (
 	// serialKept is the share of one-processor jobs that keep their size when sizes are scaled up to a larger machine.
 	// Clusters of ten thousand nodes have such jobs too.
 	serialKept = .4
-	// least and most bound the share of its scaled size that a job gets, because a job of a small machine's trace
-	// represents jobs of various sizes. Their mean of .8 reduces the load of SDSC-SP2, .83, to 2/3, which leaves room
-	// for downtimes.
+	// least and most are the limits of the share of its scaled size that a job gets. A job in the trace of a small
+	// machine represents jobs of various sizes. The mean share of 0.8 reduces the load of SDSC-SP2, 0.83, to 2/3,
+	// which leaves time for downtimes.
 	least, most = .6, 1.
 )
 

@@ -16,7 +16,7 @@ import (
 // them. A folder is valid for one version of the engine only.
 type runs struct{ traces, folder string }
 
-// replay replays a trace with the number of processors in its header (told), or with a learnt number.
+// replay replays a trace. If told is true, the number of processors is the one in the header; otherwise it is learnt.
 func (r runs) replay(name string, told bool) (*backtest.TraceResult, error) {
 	kept := filepath.Join(r.folder, name+".json")
 	if told {

@@ -1,5 +1,5 @@
-// Command accuracy replays the traces beside the repository with every predictor and writes docs/accuracy.md, which
-// shows the targets for the forecasts beside the measured values.
+// Command accuracy replays the traces beside the repository with every predictor. It writes docs/accuracy.md, which
+// compares the targets for the forecasts with the measured values.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(shared, out, keep string) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(folder) }() // all lasting results are elsewhere
+		defer func() { _ = os.RemoveAll(folder) }() // all results that must be kept are elsewhere
 		keep = folder
 	}
 	replays := runs{filepath.Join(shared, "traces"), keep}

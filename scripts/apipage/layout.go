@@ -10,7 +10,8 @@ import (
 // widest is the maximum number of characters in a line of an example.
 const widest = 118
 
-// layout formats JSON: a list or an object that fits is in one line, any other has a line for each element.
+// layout formats JSON. A list or an object that fits in one line is in one line. Any other has a line for each
+// element.
 func layout(value json.RawMessage) ([]byte, error) {
 	var out bytes.Buffer
 	if err := writeValue(&out, value, "", 0); err != nil {
@@ -26,7 +27,7 @@ type element struct {
 	value json.RawMessage
 }
 
-// writeValue writes a value. taken is the number of characters that its line has already.
+// writeValue writes a value. taken is the number of characters that are already in its line.
 func writeValue(out *bytes.Buffer, value json.RawMessage, indent string, taken int) error {
 	line, err := oneLine(value)
 	if err != nil {

@@ -258,7 +258,8 @@ func (s *schema) values() string {
 	return out
 }
 
-// bounds describes the bounds of a number. The text of the page states the bound of numbers without their own.
+// bounds describes the limits of a number. Numbers without limits of their own have the limit that the text of the
+// page states.
 func (s *schema) bounds() string {
 	var out []string
 	if s.Minimum != nil && *s.Minimum != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
-// counts reports whether a unit measures work rather than time. On any machine, less of it is better.
+// counts reports whether a unit measures work rather than time. Less work is better on any machine.
 func counts(unit string) bool {
 	for _, time := range [...]string{"ns/", "us/", "ms/", "s/"} {
 		if strings.HasPrefix(unit, time) {
@@ -56,8 +56,9 @@ func (f *finding) String() string {
 
 func figure(v float64) string { return fmt.Sprintf("%.12g", v) }
 
-// compare returns the measures that are worse or better by more than the tolerance. It also returns those on only one
-// side; they count as worse, because the baseline is out of date. The result is sorted by benchmark and unit.
+// compare returns the measures that are worse or better by more than the tolerance. It also returns measures that
+// only one side has; these count as worse, because the baseline must be updated. The result is sorted by benchmark
+// and unit.
 func compare(before, now map[string]map[string]float64, tolerance float64) []finding {
 	var out []finding
 	all := map[string]map[string]float64{}

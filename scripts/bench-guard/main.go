@@ -109,7 +109,7 @@ func measure(ctx context.Context) ([]byte, error) {
 				failed[i] = err
 				return
 			}
-			// The number of processors is fixed, because work that is split among them takes memory for each.
+			// The number of processors is fixed, because work that is divided among them needs memory for each.
 			cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", w.bench, "-test.benchtime",
 				w.turns, "-test.benchmem", "-test.cpu", "2")
 			cmd.Dir, cmd.Stderr = w.pkg, os.Stderr

@@ -82,7 +82,7 @@ clusters:
 	d.ended = make(chan struct{})
 	go func() {
 		defer close(d.ended)
-		_ = d.cmd.Wait() // its log has the reason of the end
+		_ = d.cmd.Wait() // the log has the reason why the daemon ended
 	}()
 	return d, nil
 }

@@ -1,6 +1,6 @@
-// Command bench-http measures the daemon's HTTP interface on a large busy cluster. It simulates OpenPBS (an accounting
-// log of tens of thousands of jobs that keeps growing), starts waitcastd, and lets wrk request forecasts over plain
-// HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
+// Command bench-http measures the daemon's HTTP interface on a large busy cluster. It simulates OpenPBS: an
+// accounting log of tens of thousands of jobs to which it adds lines. It starts waitcastd, and runs wrk, which
+// requests forecasts over plain HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
 //
 // Access rules are checked as always; only rate limits do not apply to loopback. All connections are kept alive. The
 // output has the format of `go test -bench`.
@@ -78,7 +78,8 @@ func run(ctx context.Context, o *options) error {
 	return against(ctx, dir, c, true, o) // it continues with the database of the first
 }
 
-// shares measures a small client beside one that floods. If there is another binary, that is measured first.
+// shares measures a small client while another client floods the daemon. If there is another binary, that one is
+// measured first.
 func shares(ctx context.Context, dir string, c *cluster, o *options) error {
 	for _, of := range []struct{ name, binary string }{{"before", o.before}, {"now", o.daemon}} {
 		if of.binary == "" {
@@ -105,7 +106,7 @@ func shares(ctx context.Context, dir string, c *cluster, o *options) error {
 // load is a kind of request that wrk sends.
 type load struct{ name, script string }
 
-// against lets wrk send requests to a daemon.
+// against runs wrk, which sends requests to a daemon.
 func against(ctx context.Context, dir string, c *cluster, secure bool, o *options) error {
 	return withDaemon(ctx, dir, c, secure, o, func(ctx context.Context, d *server) error {
 		name := transport(secure)
@@ -192,7 +193,8 @@ done = function(summary, latency, requests)
     latency:percentile(50), latency:percentile(90), latency:percentile(99), latency:percentile(99.9), latency.max))
 end`
 
-// measure lets wrk send requests. It reports the processor time of the daemon and its background work meanwhile.
+// measure runs wrk, which sends requests. It reports the processor time of the daemon and its background work during
+// that time.
 func (d *server) measure(ctx context.Context, dir, name, script string, o *options) error {
 	path := filepath.Join(dir, "wrk.lua")
 	if err := os.WriteFile(path, []byte(script+report), 0o600); err != nil {

@@ -19,8 +19,8 @@ import (
 // floodConnections is the number of connections of the client that floods.
 const floodConnections = 64
 
-// smallPause is the time between two requests of the small client. It sends at a steady rate like a script, so that
-// slow answers do not reduce the number of measurements.
+// smallPause is the time between two requests of the small client. Like a script, the client sends at a steady rate,
+// so that slow answers do not reduce the number of measurements.
 const smallPause = 50 * time.Millisecond
 
 // question returns a body of POST /v1/wait with a number of candidates.

@@ -14,8 +14,8 @@ import (
 type budget struct {
 	name, what string
 	by         command
-	// benchmark is matched with package and name; of several matches the worst counts. unit is the unit of the
-	// benchmark to use, times the factor to multiply it with.
+	// benchmark is compared with package and name. If several benchmarks match, the worst counts. unit is the unit of
+	// the benchmark that is used; the value is multiplied by factor.
 	benchmark string
 	unit      string
 	times     float64
@@ -29,7 +29,7 @@ type command struct {
 	words  string
 	tools  []string
 	traces bool
-	read   func(string) string // converts its output to benchmark lines; nil if the output has these
+	read   func(string) string // converts the output to benchmark lines; nil if the output already has this form
 }
 
 const counting = " -count COUNT"
@@ -46,8 +46,8 @@ func benchmark(pkg, name string) command {
 	return command{words: "go test -run ^$ -bench " + name + counting + " ./" + pkg}
 }
 
-// brief returns a benchmark with few iterations and many repetitions. For short work, the best repetition is one that
-// nothing interrupted.
+// brief returns a benchmark with few iterations and many repetitions. For short work, the best repetition is one
+// without interruptions.
 func brief(turns int, pkg, name string) command {
 	return command{words: fmt.Sprintf("go test -run ^$ -bench %s -benchtime %dx%s ./%s", name, turns,
 		counting+"0", pkg)}
@@ -63,9 +63,9 @@ const (
 	whole = 1e-9
 )
 
-// budgets returns the budgets of the design, section 10, and those of later work. Some limits are based on other
-// programs, measured once on a machine of the same kind: mtail read .24 M lines/s of such a file, pyss simulated 5,200
-// jobs/s of KTH-SP2.
+// budgets returns the budgets of the design, section 10, and budgets of later work. Some limits come from other
+// programs, which were measured once on a similar machine: mtail read 0.24 M lines/s of such a file, and pyss
+// simulated 5,200 jobs/s of KTH-SP2.
 func budgets() []budget {
 	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
 	past := command{words: "./scripts/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
@@ -79,7 +79,7 @@ func budgets() []budget {
 	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"),
 		brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
-	// only once, because it takes some minutes
+	// This benchmark runs only once, because it takes some minutes.
 	queues := command{words: "go test -run ^$ -bench ^BenchmarkManyQueues$ -benchtime 1x -timeout 60m ./daemon"}
 	return []budget{
 		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf",
@@ -157,8 +157,8 @@ func commands(list []budget, names *regexp.Regexp) []command {
 	return out
 }
 
-// figure returns the worst of the matching benchmarks. Of each it takes the best run, because slower runs are due to
-// other work on the machine.
+// figure returns the worst of the matching benchmarks. For each it uses the best run, because slower runs are caused
+// by other work on the machine.
 func (b *budget) figure(results []benchtext.Result) (float64, bool) {
 	match, err := regexp.Compile(`(^|\.)` + b.benchmark)
 	best := map[string]float64{}

@@ -1,5 +1,5 @@
-// Command bench measures the promised speeds of waitcast. It runs the benchmarks and scripts of a table of budgets, and
-// writes each budget with its figure, its limit, the command and the machine into docs/performance.md.
+// Command bench measures the promised speeds of waitcast. It runs the benchmarks and scripts in a table of budgets.
+// For each budget it writes the value, the limit, the command and the machine into docs/performance.md.
 package main
 
 import (
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	return write(o.page, list, kept)
 }
 
-// missing returns what a command needs and does not find, empty if it has everything.
+// missing returns what a command needs and is not available. It returns an empty text if the command has everything.
 func missing(c command, shared string) (string, error) {
 	for _, tool := range c.tools {
 		if _, err := exec.LookPath(tool); err != nil {

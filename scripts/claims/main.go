@@ -1,6 +1,6 @@
-// Command claims compares every measured figure in README.md and docs with its origin. It generates the pages again
-// that programs write, and runs the commands again that claims.yaml names for figures in prose. It lists what was
-// reproduced, what is missing and what was not run.
+// Command claims compares every measured figure in README.md and docs with its origin. It runs the programs that
+// generate pages, and the commands that claims.yaml names for figures in prose. It lists the figures that were
+// reproduced, those that are missing, and those that were not run.
 package main
 
 import (

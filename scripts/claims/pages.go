@@ -18,12 +18,12 @@ type block struct {
 
 var (
 	inlineCode = regexp.MustCompile("`[^`]*`")
-	// A figure with a unit, or a fraction of two digits or more. Small numbers of things, years and sections of papers
-	// are none.
+	// A figure is a number with a unit, or a fraction of at least two digits. Small numbers of things, years and
+	// sections of papers are not figures.
 	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ` +
 		`?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a ` +
 		`second)|-?0?\.\d{2,})(?:[^\w.]|\.\D|\.?$)`)
-	// Numbers with a unit that are not measured: names of quantiles, and the minute that every loss adds to a wait.
+	// These numbers with a unit are not measured: names of quantiles, and the minute that every loss adds to a wait.
 	noFigure = regexp.MustCompile(`^(?:0?\.(?:05|10|25|50|75|90|95)|95 %|90 %|60 s)$`)
 )
 

@@ -15,8 +15,8 @@ import (
 type Table struct {
 	// Generated are pages, or folders, that a command writes.
 	Generated []Generated `yaml:"generated"`
-	// Timings are pages of speeds. They differ on each machine and in each run, so that nothing is compared. But each
-	// of their figures must have the command that measures it beside it.
+	// Timings are pages of speeds. Speeds differ on each machine and in each run, so they are not compared. But each
+	// figure must have the command that measures it near it.
 	Timings []Page `yaml:"timings"`
 	// Without are pages whose figures are settings, formats, examples and definitions.
 	Without []Page `yaml:"without"`
@@ -26,16 +26,17 @@ type Table struct {
 	Definitions []Page `yaml:"definitions"`
 }
 
-// Generated is a page that a command writes. The files that it needs are named relative to the shared folder.
+// Generated is a page that a command writes. Needs are the files that the command needs, relative to the shared
+// folder.
 type Generated struct {
 	Page  string   `yaml:"page"`
 	By    string   `yaml:"by"`
 	Needs []string `yaml:"needs"`
-	Full  bool     `yaml:"full"` // takes long, so that it runs only on request
+	Full  bool     `yaml:"full"` // true if the command takes long, so that it runs only on request
 }
 
-// Page is a page, or those of its blocks that contain one of the texts, with the reason why their figures are no
-// claims.
+// Page is a whole page, or the blocks of a page that contain one of the texts. Its figures are not claims; the reason
+// says why.
 type Page struct {
 	Page string   `yaml:"page"`
 	Text []string `yaml:"text"`
@@ -50,10 +51,10 @@ type Claim struct {
 	By   string   `yaml:"by"` // the command that measures the figures
 	// the reason why there is no command: measured once, outside of this tree or with an earlier state of it
 	Once   string   `yaml:"once"`
-	Varies string   `yaml:"varies"` // why another run gives other figures, so that it is not repeated
-	Full   bool     `yaml:"full"`   // takes long, so that it runs only on request
+	Varies string   `yaml:"varies"` // the reason why another run gives other figures, so that it is not repeated
+	Full   bool     `yaml:"full"`   // true if the command takes long, so that it runs only on request
 	Needs  []string `yaml:"needs"`
-	// if empty, the command only needs to succeed: it is a test of these figures
+	// if empty, the command must only succeed, because it is a test of these figures
 	Compare []Compare `yaml:"compare"`
 }
 

@@ -26,7 +26,8 @@ func build(ctx context.Context, work string) (*tools, error) {
 	return t, nil
 }
 
-// env returns the environment of every program. From the caller's it has only the path of programs.
+// env returns the environment of every program. From the caller's environment it takes only the search path of
+// programs.
 func (t *tools) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.work, "TZ=UTC", "LC_ALL=C", "TMPDIR=" + t.work}
 }
@@ -139,8 +140,8 @@ func normalized(text string) string {
 	return out.String()
 }
 
-// dropped are JSON members that are left out. They contain the version or a duration; fitted_at is the number of events
-// at which a model was last fitted, which depends on how many were read together.
+// dropped are JSON members that are left out. Some have the version or a duration. fitted_at is the number of events
+// at which a model was last fitted; it depends on how many events were read together.
 var dropped = []string{"version", "took_seconds", "fitted_at"} //nolint:gochecknoglobals // never written
 
 // logTime matches the wall-clock time at the beginning of a log line.

@@ -219,8 +219,8 @@ func workloadFile(jobs []job, w io.Writer) error {
 	return out.Flush()
 }
 
-// cut returns the end of the lines up to about an instant: after an instant that has only ends. There no forecast is
-// pending, so that readers are not served a copy of an instant that has not ended.
+// cut returns the index of the end of the lines up to about an instant. The end is after an instant at which jobs
+// only end. No forecast is pending there, so readers do not receive a copy of an instant that has not ended.
 func cut(lines []line, until int64) int {
 	n := 0
 	for i := 0; i < len(lines) && lines[i].at <= until; {

@@ -1,28 +1,28 @@
-// Command golden proves that a refactoring changes nothing. It observes from outside what the programs do, and compares
-// that with a stored record. The record is the programs' own output. So it proves that nothing changed, not that the
-// output is right: a wrong figure is also wrong in the record.
+// Command golden proves that a refactoring changes nothing. It observes the behavior of the programs from outside and
+// compares it with a stored record. The record is earlier output of the programs. So the command proves that nothing
+// changed, not that the output is right: a wrong figure is also wrong in the record.
 //
 //	make golden                  compare with scripts/golden/record, print what differs, fail if anything does
 //	make golden RENEW=-renew     write the record; commit it with the reasons for what changed
 //	go run ./scripts/golden -only own,kth-postgres      some chapters
 //	go run ./scripts/golden -first ../old/waitcastd     databases that an older daemon began and this one continues
 //
-// One input is a workload that logs.go draws. The others come from ../shared: the beginning of the KTH trace written as
-// PBS accounting, a site's sacct dump, and logs of a real Slurm and a real Grid Engine. The record has hashes. It has
-// texts, of up to 2,000 bytes, only for the drawn workload. Every text is stored in bin/golden, outside of the
-// repository, under its hash. If the old text of a difference exists there, the difference is printed in full.
+// One input is a workload that logs.go draws. The others come from ../shared: the beginning of the KTH trace written
+// as PBS accounting, a site's sacct dump, and logs of a real Slurm and a real Grid Engine. The record has hashes.
+// Only for the drawn workload it also has texts, of up to 2,000 bytes. Every text is stored in bin/golden, outside of
+// the repository, under its hash. If the old text of a difference exists there, the difference is printed in full.
 //
 // The real waitcastd reads each log in three pieces, with SQLite and with PostgreSQL. The first life ends by kill -9,
-// and the second is backed up and restored. A daemon in this process reads each log too, on a clock that the test sets,
-// because answers depend on the wall clock, which waitcastd takes from the system. That daemon answers all requests
-// over HTTP, and those of the waitcast command, at fixed instants.
+// and the second is backed up and restored. A daemon in this process also reads each log, with a clock that the test
+// sets. It is needed because answers depend on the wall clock, which waitcastd takes from the system. That daemon
+// answers all requests over HTTP, and the requests of the waitcast command, at fixed instants.
 //
-// Prose is masked, because it may be rewritten: strings of JSON with a space in them, all words without a digit outside
-// of JSON, and descriptions, summaries and titles of the OpenAPI document. Values that differ from run to run are
-// masked too: see the comments at ledgerQuery, dropped and commands that are codeOnly. Three measures make the results
-// independent of the speed of the machine: requests wait until the daemon is idle (settle), logs are cut after instants
-// at which jobs only end (cut), and no more is read at once than the learner of the load can process without leaving
-// out samples (traceDays).
+// Prose is masked, because it may be rewritten: strings of JSON with a space in them, all words without a digit
+// outside of JSON, and descriptions, summaries and titles of the OpenAPI document. Values that differ from run to run
+// are masked too: see the comments of ledgerQuery, dropped and codeOnly. Three measures make the results independent
+// of the speed of the machine. Requests wait until the daemon is idle (settle). Logs are cut after instants at which
+// jobs only end (cut). And no more is read at once than the learner of the load can process without leaving out
+// samples (traceDays).
 package main
 
 import (

@@ -50,7 +50,7 @@ func ownInput() *input {
 }
 
 // traceDays and traceCount limit what is read in one life. Samples of the load, one in 6 h, are left out if more than
-// 64 wait, which depends on the machine.
+// 64 wait. How many wait depends on the machine.
 const traceDays, traceCount = 12, 2500
 
 func traceInput(shared string) (*input, error) {

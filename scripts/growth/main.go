@@ -1,10 +1,10 @@
-// Command growth measures the cost to the daemon of a log with very many users and names. It writes the accounting log
-// of a PBS cluster; flags set the numbers of users, accounts, names, sizes, time limits, hosts and queues. waitcastd
-// imports the log as history, or follows it from the beginning. The command reports the resident memory, the size of
-// the database, the metrics and the time of a restart.
+// Command growth measures the cost of a log with very many users and names. It writes the accounting log of a PBS
+// cluster; flags set the numbers of users, accounts, names, sizes, time limits, hosts and queues. waitcastd imports
+// the log as history, or follows it from the beginning. The command reports the resident memory, the size of the
+// database, the metrics and the time of a restart.
 //
 // Half of the jobs belong to one user who gives each job a new name. The other half shows whether other users are
-// remembered nevertheless.
+// nevertheless remembered.
 package main
 
 import (

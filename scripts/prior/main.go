@@ -1,6 +1,6 @@
 // Command prior measures the errors of simulations in the first days of the traces beside the repository, and writes
-// predictor/engine/ensemble/prior.json. Forecasts of a new daemon start from these errors. Beside the errors over all
-// logs the file has those without each log, for backtests of that log.
+// predictor/engine/ensemble/prior.json. Forecasts of a new daemon start from these errors. The file has the errors
+// over all logs. For the backtest of a log it also has the errors over all other logs.
 package main
 
 import (
@@ -82,7 +82,7 @@ func errorsOf(trace *backtest.Trace) (ensemble.Prior, error) {
 	return all, err
 }
 
-// pool joins the errors of all logs except one. Each log has the same weight.
+// pool joins the errors of all logs except the log without. Each log has the same weight.
 func pool(found map[string]ensemble.Prior, without string) ensemble.Prior {
 	var all ensemble.Prior
 	for name, one := range found {

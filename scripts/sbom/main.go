@@ -82,7 +82,7 @@ func materials(version string, programs []string) (*cdx.BOM, error) {
 	return bom, nil
 }
 
-// component returns a module; sum is that of go.sum, empty if there is none.
+// component returns a module. sum is the module's checksum in go.sum, or empty if there is none.
 func component(path, version, sum string) cdx.Component {
 	folder, name := "", path
 	if i := strings.LastIndex(path, "/"); i >= 0 {

@@ -1,6 +1,6 @@
-// Command scale measures how the cost grows with the size of a cluster. A pipeline in this process learns a cluster
-// with given numbers of nodes, running and queued jobs, users and jobs of history. Each number grows alone from a
-// medium cluster. Then the pipeline receives typical events and requests. The command writes
+// Command scale measures how the cost of the daemon grows with the size of a cluster. A pipeline in this process
+// learns a cluster with given numbers of nodes, running and queued jobs, users and jobs of history. Starting from a
+// medium cluster, each number grows alone. Then the pipeline receives typical events and requests. The command writes
 // docs/performance-scale.csv, docs/images/scale.svg and a table in docs/performance.md.
 package main
 
@@ -30,7 +30,7 @@ func base() point {
 	return point{nodes: 10_000, running: 1000, queued: 1000, users: 100, historical: 1000}
 }
 
-// dimension is a number that grows alone.
+// dimension is a number that grows while the others stay the same.
 type dimension struct {
 	name  string
 	from  int

@@ -41,7 +41,7 @@ func shots() []shot {
 	}
 }
 
-// more returns the pictures for developers: every view, in both themes and on a phone.
+// more returns the pictures for developers: every view in both themes, and on a phone.
 func more() []shot {
 	out := []shot{}
 	for _, view := range []string{

@@ -1,10 +1,11 @@
-// Command shippedpages writes the pages that packages contain: those of docs, README.md and CHANGELOG.md. Links to files
-// that the packages do not contain become links to the project's public repository.
+// Command shippedpages writes the pages that packages contain: those in docs, README.md and CHANGELOG.md. Links to
+// files that the packages do not contain become links to the project's public repository.
 //
 //	go run ./scripts/shippedpages -ref v1.2.3 OUT
 //
-// OUT gets README.md, CHANGELOG.md, docs/*.md and docs/formats/*.md, which link to each other as in the repository, and
-// CHANGELOG.public.md, in which all links lead to the public repository, for a package that has it alone.
+// The command writes README.md, CHANGELOG.md, docs/*.md and docs/formats/*.md to OUT; they link to each other as in
+// the repository. It also writes CHANGELOG.public.md, in which all links lead to the public repository, for a package
+// that has only this page.
 package main
 
 import (

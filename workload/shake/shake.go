@@ -4,8 +4,8 @@
 //
 // A [Shaker] changes one attribute of some of the jobs: new = original +- min(degree, share x original) x rand
 // (equations 4.2 and 4.3). It changes single jobs as in the thesis, or the jobs of a session or of a user together,
-// as a later paper proposes (N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs] simulates many
-// shaken workloads in parallel. [Summarize] compares their results with the result of the original workload.
+// as a later paper proposes (N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs] simulates many shaken workloads
+// in parallel. [Summarize] compares their results with the result of the original workload.
 package shake
 
 import (

@@ -1,4 +1,4 @@
-// Package codectest proves of a type what internal/codec promises of saved state.
+// Package codectest proves for a type that it fulfils the guarantees of package codec.
 package codectest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Split returns what codec.Save wrote: the kind, the version, and the bytes of the fields.
+// Split divides a result of codec.Save into the kind, the version, and the bytes of the fields.
 func Split(t testing.TB, data []byte) (kind string, version uint64, fields []byte) {
 	t.Helper()
 	kind, version, r, err := codec.Open(data)
@@ -21,7 +21,7 @@ func Split(t testing.TB, data []byte) (kind string, version uint64, fields []byt
 	return kind, version, r.Rest
 }
 
-// Seal returns saved state with other fields under a right checksum.
+// Seal returns saved state with the given fields and a correct checksum.
 func Seal(t testing.TB, kind string, version uint64, fields []byte) []byte {
 	t.Helper()
 	data, err := codec.Save(kind, version, len(fields), func(c *codec.Codec) { c.Writer = append(c.Writer, fields...) })
@@ -31,22 +31,22 @@ func Seal(t testing.TB, kind string, version uint64, fields []byte) []byte {
 	return data
 }
 
-// Edit returns saved state with its fields changed, under a right checksum.
+// Edit returns saved state with changed fields and a correct checksum.
 func Edit(t testing.TB, data []byte, change func(fields []byte) []byte) []byte {
 	t.Helper()
 	kind, version, fields := Split(t, data)
 	return Seal(t, kind, version, change(slices.Clone(fields)))
 }
 
-// Fields returns what a function writes.
+// Fields returns the bytes that a function writes.
 func Fields(write func(*codec.Codec)) []byte {
 	var c codec.Codec
 	write(&c)
 	return c.Writer
 }
 
-// SetNumber returns saved state in which the number of a place holds what write writes. Before it there may be numbers
-// and flags only, no texts and no hashes.
+// SetNumber returns saved state in which the number at a place is replaced by the output of write. The fields before
+// it must be numbers and flags, no texts or hashes.
 func SetNumber(t testing.TB, data []byte, place int, write func(*codec.Codec)) []byte {
 	t.Helper()
 	return Edit(t, data, func(fields []byte) []byte {
@@ -68,7 +68,7 @@ func Real(v float64) func(*codec.Codec) { return func(c *codec.Codec) { c.Any(&v
 // Signed returns a function that writes a number.
 func Signed(v int64) func(*codec.Codec) { return func(c *codec.Codec) { c.Signed(&v) } }
 
-// EditJSON changes the JSON in saved state that has no other field, and returns the state with a right checksum.
+// EditJSON changes the JSON in saved state that has no other field. It returns the state with a correct checksum.
 func EditJSON(t testing.TB, data []byte, change func(text []byte) []byte) []byte {
 	t.Helper()
 	return Edit(t, data, func(fields []byte) []byte {
@@ -78,19 +78,19 @@ func EditJSON(t testing.TB, data []byte, change func(text []byte) []byte) []byte
 	})
 }
 
-// Text returns the JSON of saved state of which that is the only field.
+// Text returns the JSON in saved state that has no other field.
 func Text(t testing.TB, data []byte) (text []byte) {
 	EditJSON(t, data, func(found []byte) []byte { text = found; return found })
 	return text
 }
 
-// TB is what Transfer needs of a test, of package testing or of rapid.
+// TB has the methods of a test that Transfer needs. Tests of package testing and of rapid have them.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// Transfer restores in one value what another one saves, and proves that both are then saved in the same bytes.
+// Transfer restores in one value the saved state of another. It proves that saving both then gives equal bytes.
 func Transfer(t TB, from, to codec.Savable) {
 	t.Helper()
 	data, err := from.MarshalBinary()
@@ -105,9 +105,9 @@ func Transfer(t TB, from, to codec.Savable) {
 	}
 }
 
-// Check proves five properties of saved state, which fresh must be able to restore. The state comes back to the same
-// bytes. It is refused if it is damaged, of another version, of another kind, or saved by a program from before this
-// codec. The error has the right type, and the value is then unchanged.
+// Check proves five properties of saved state, which a value from fresh must be able to restore. Saving the restored
+// value gives the same bytes. The state is refused if it is damaged, or has another version or kind. The state of a
+// program without this codec is refused too. The error has the right type. After an error the value is unchanged.
 func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
 	t.Helper()
 	v := fresh()
@@ -147,8 +147,9 @@ func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
 	}
 }
 
-// Fuzz writes over parts of saved state, under a right checksum. The value that fresh returns either refuses that with
-// a *codec.Error, or use can use it; and reading allocates no more than a multiple of the size.
+// Fuzz overwrites parts of saved state, and corrects the checksum. Then the value from fresh must refuse the state
+// with a *codec.Error, or use must be able to use the value. Reading must allocate no more than a multiple of the
+// size.
 func Fuzz(f *testing.F, data []byte, fresh func() codec.Savable, use func(*testing.T, codec.Savable)) {
 	f.Helper()
 	kind, version, good := Split(f, data)
@@ -178,8 +179,8 @@ func Fuzz(f *testing.F, data []byte, fresh func() codec.Savable, use func(*testi
 	})
 }
 
-// allocates returns the number of bytes that reading an input of a size may allocate. The constant allows for tables of
-// some KB for a small input.
+// allocates returns the maximum number of bytes that reading an input of the given size may allocate. The constant
+// part allows tables of some KB for a small input.
 func allocates(size int) uint64 { return 16<<20 + 4096*uint64(size) }
 
 func allocated(work func()) uint64 {

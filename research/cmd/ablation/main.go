@@ -1,6 +1,6 @@
-// Command ablation measures what each part of the forecasting engine contributes on the first halves of the logs beside
-// the repository, and writes a page in Markdown. It stores results in a folder, so that an interrupted study can
-// continue.
+// Command ablation measures the contribution of each part of the forecasting engine. It replays the first halves of
+// the logs beside the repository, and writes a page in Markdown. It stores results in a folder, so that an
+// interrupted study can continue.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command fastreplay measures the engine's plan for long replays on the traces beside the repository, and prints tables
-// in Markdown. It reports how many jobs a second are learned from, including the reading of the trace, with the
-// processor time and the peak memory. With -losses it reports the loss of the forecasts of each trace's second half
-// after a fast replay of the first half, divided by that of an engine that replayed everything in full. Each run is its
-// own process.
+// Command fastreplay measures the engine's plan for long replays on the traces beside the repository, and prints
+// tables in Markdown. It reports the number of jobs that are learnt per second, including the reading of the trace,
+// with the processor time and the peak memory. With -losses it replays the first half of each trace fast and reports
+// the loss of the forecasts of the second half. That loss is divided by the loss of an engine that replayed
+// everything in full. Each run is a process of its own.
 package main
 
 import (
@@ -34,7 +34,7 @@ type options struct {
 	losses         bool
 	keep           string
 
-	// for a process that performs one run
+	// for a process that performs a single run
 	trace       string
 	half, exact bool
 }
@@ -46,8 +46,8 @@ type measured struct {
 	Memory int64         // in MiB
 }
 
-// softLimit makes Go collect garbage more often near this amount. A million jobs with their events take 260 MiB of it;
-// a daemon would have them in its store.
+// softLimit is an amount of memory near which Go collects garbage more often. A million jobs with their events need
+// 260 MiB of it. A daemon would have these jobs in its store.
 const softLimit = 400 << 20
 
 func main() {
@@ -140,7 +140,7 @@ func decode(data []byte) (*measured, error) {
 	return m, gob.NewDecoder(bytes.NewReader(data)).Decode(m)
 }
 
-// speeds prints how fast whole traces are learned.
+// speeds prints how fast whole traces are learnt.
 func speeds(ctx context.Context, o *options, to io.Writer) error {
 	_, _ = fmt.Fprint(to, "| log | jobs | seconds | jobs per second | processor seconds | peak memory |\n"+
 		"|---|---|---|---|---|---|\n")

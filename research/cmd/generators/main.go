@@ -1,6 +1,6 @@
-// Command generators runs waitcast generate on logs and writes a page in Markdown. For every log, model, form and seed
-// it compares the work, the load, the sizes and the runtimes of generated jobs with the recorded ones. It reads only
-// the files that the program wrote, and does not depend on how they were made.
+// Command generators runs "waitcast generate" on logs and writes a page in Markdown. For every log, model, form and
+// seed it compares the work, the load, the sizes and the runtimes of generated jobs with the recorded ones. It reads
+// only the files that the program wrote. So the comparison does not depend on the program's code.
 package main
 
 import (
@@ -28,9 +28,10 @@ func main() {
 
 // These are the bounds for generated workloads of the form log.
 const (
-	workBound = 0.3  // maximum difference in mean work of a job, relative to the recorded
-	loadBound = 0.05 // maximum difference in load with --load same, relative to the recorded
-	ksBound   = 0.01 // change of the KS distances by --load same, and their increase from form paper to form log
+	workBound = 0.3  // maximum difference in mean work of a job, relative to the recorded work
+	loadBound = 0.05 // maximum difference in load with --load same, relative to the recorded load
+	// Maximum change of the KS distances by --load same, and maximum increase from form paper to form log.
+	ksBound = 0.01
 )
 
 // run runs the command. It writes the page to stdout or to a file.

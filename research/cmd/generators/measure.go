@@ -59,8 +59,8 @@ func measure(reader *swf.Reader) (*workload, error) {
 // meanWork returns the mean work of a job in processor seconds.
 func (w *workload) meanWork() float64 { return w.work / float64(len(w.sizes)) }
 
-// load returns the work divided by the time from the first submission to the last. It is the offered load except for
-// the factor of the machine's size.
+// load returns the work divided by the time from the first submission to the last. This is the offered load times the
+// size of the machine.
 func (w *workload) load() float64 { return w.work / (w.last - w.first) }
 
 // generate runs the program and measures the jobs that it writes.
@@ -77,9 +77,9 @@ func (s *study) generate(args []string) (*workload, error) {
 
 // result compares a generated workload with its log.
 type result struct {
-	work            float64 // mean work, divided by the recorded
-	sizes, runtimes float64 // KS distances, without --load
-	load            float64 // load with --load same, divided by the recorded
+	work            float64 // mean work divided by the recorded mean work
+	sizes, runtimes float64 // KS distances without --load
+	load            float64 // load with --load same, divided by the recorded load
 	change          float64 // change of a KS distance by --load same
 }
 
@@ -105,7 +105,7 @@ func compareAll(recorded, plain, same *workload) (r result, err error) {
 	return r, nil
 }
 
-// worsen replaces each value by that of another result if the other is worse.
+// worsen takes each value from another result if it is worse there.
 func (r *result) worsen(other result) {
 	r.sizes, r.runtimes = max(r.sizes, other.sizes), max(r.runtimes, other.runtimes)
 	r.change = max(r.change, other.change)
@@ -114,5 +114,5 @@ func (r *result) worsen(other result) {
 	}
 }
 
-// calibrated reports whether the promises of --load same are kept.
+// calibrated reports whether --load same keeps the load and the distributions within the bounds.
 func (r *result) calibrated() bool { return math.Abs(r.load-1) <= loadBound && r.change <= ksBound }

@@ -1,5 +1,5 @@
-// Command liveload runs loads on a real Slurm beside a daemon without history, and reports how good its forecasts were:
-// research/docs/liveload.md.
+// Command liveload submits loads to a real Slurm whose daemon has no history, and measures the accuracy of its
+// forecasts (research/docs/liveload.md).
 package main
 
 import (

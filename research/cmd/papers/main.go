@@ -1,4 +1,5 @@
-// Command papers writes research/docs/papers.md: the tables of the five papers beside our results.
+// Command papers writes research/docs/papers.md: the tables of the five papers, compared with the results of
+// waitcast.
 package main
 
 import (
@@ -21,7 +22,7 @@ func main() {
 	}
 }
 
-// command is the command that the page names as its origin.
+// command is the command that is named on the page as the page's origin.
 const command = "make papers"
 
 func run(args []string, stderr io.Writer) error {

@@ -37,8 +37,8 @@ type ratio struct {
 
 type interval = simulator.Interval
 
-// worst compares a rule that all jobs follow with each fixed rule on the same workloads. It returns the comparison that
-// is worst for the rule.
+// worst compares a rule that all jobs follow with each fixed rule on the same workloads. It returns the comparison
+// with the worst result for the rule.
 func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst ratio) {
 	for i := range cells {
 		fixed := &cells[i]
@@ -109,7 +109,7 @@ func askers(o *sizestudy.Outcome) float64      { return o.Askers }
 func others(o *sizestudy.Outcome) float64      { return o.Others }
 func usersWorse(o *sizestudy.Outcome) float64  { return o.Worse }
 
-// readTrials reads the output of -weights; none if there is no such file.
+// readTrials reads the output of -weights. It returns none if the file does not exist.
 func readTrials(path string) (trials []sizestudy.Trial, err error) {
 	f, err := os.Open(path) //nolint:gosec // where the caller wants it
 	if errors.Is(err, fs.ErrNotExist) {

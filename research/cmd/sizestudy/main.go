@@ -1,7 +1,7 @@
-// Command sizestudy simulates the traces beside the repository with jobs that choose their sizes, and writes
-// research/docs/size-advice.md and research/docs/size-advice.csv. They show how advice affects those who follow it and
-// those who do not. With -weights it instead tries weights of advice.Considerate on the traces' first halves, and
-// writes research/docs/size-advice-weights.csv.
+// Command sizestudy simulates the traces beside the repository with jobs that choose their sizes. It writes
+// research/docs/size-advice.md and research/docs/size-advice.csv, which show the effect of advice on jobs that follow
+// it and on the others. With -weights it instead tries weights of advice.Considerate on the first halves of the
+// traces, and writes research/docs/size-advice-weights.csv.
 package main
 
 import (

@@ -39,7 +39,7 @@ func verdict(holds bool) string {
 	return "**missed**"
 }
 
-// promises prints what was promised and what was measured.
+// promises prints the expected and the measured results.
 func (s *results) promises(printf printer) {
 	served := s.Regrets[0].All
 	median := meanOf(served, func(r *sizestudy.Regretted) float64 { return r.Median })
@@ -74,7 +74,7 @@ func meanOf(all []sizestudy.Regretted, of func(*sizestudy.Regretted) float64) in
 	return v
 }
 
-// table prints a measure of cells: a line per choice, a column per load.
+// table prints a measure of cells, with a line for each choice and a column for each load.
 func table(printf printer, cells []sizestudy.Cell, trace string, loads []float64, choices []sizestudy.Choice,
 	of func(*sizestudy.Cell) string) {
 	printf("| %s |", trace)

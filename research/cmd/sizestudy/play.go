@@ -17,7 +17,7 @@ type results struct {
 	Main        []sizestudy.Cell
 	Others      []variant
 	Regrets     []regret
-	trials      []sizestudy.Trial // empty if they have not been tried
+	trials      []sizestudy.Trial // empty if no weights have been tried
 }
 
 // variant is the study with other assumptions.
@@ -28,7 +28,7 @@ type variant struct {
 	Cells []sizestudy.Cell
 }
 
-// regret is the regret of advice by an objective, in hindsight, on the whole of the first trace.
+// regret has the regret of advice for one objective, in hindsight, on the whole first trace.
 type regret struct {
 	Name string
 	All  []sizestudy.Regretted // by seed
@@ -143,7 +143,7 @@ func load(path string) (*results, error) {
 	return s, nil
 }
 
-// keep stores results, for load.
+// keep stores results. load reads them.
 func (s *results) keep(path string) error {
 	text, err := json.Marshal(s)
 	if err != nil {

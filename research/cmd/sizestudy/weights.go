@@ -15,7 +15,7 @@ import (
 // mostRegret is the maximum median regret of acceptable weights, as a share of the turnaround.
 const mostRegret = .1
 
-// alike: weights whose turnaround is within this share of the least count as equal.
+// alike is a relative difference. Weights whose turnaround is at most this much above the smallest count as equal.
 const alike = .01
 
 // tryWeights writes the results of weights on the first halves.
@@ -64,7 +64,7 @@ func (s *results) weightsTable(printf printer) {
 	for i, t := range sorted {
 		served := t.Weights == sizestudy.Chosen()
 		below := t.Regret < mostRegret
-		// the first, the last, the served one, and the best acceptable ones
+		// Show the first, the last, the served one, and the best acceptable ones.
 		if i > 0 && i < len(sorted)-1 && !served && (!below || shown >= 8) {
 			continue
 		}

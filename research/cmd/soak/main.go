@@ -1,5 +1,5 @@
-// Command soak replays a year of a busy cluster through the real daemon while everything goes wrong that can, and
-// evaluates the result: research/docs/soak.md. Its exit code is 1 if a condition did not hold.
+// Command soak replays a year of a busy cluster through the real daemon with all kinds of disturbances, and evaluates
+// the result (research/docs/soak.md). Its exit code is 1 if a condition was not met.
 package main
 
 import (
