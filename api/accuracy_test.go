@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestAccuracyOfParts proves that the parts of waits are scored separately, for each group, that the predicted causes
-// are compared with the scheduler's, and that rows of earlier versions are in none of these scores.
+// TestAccuracyOfParts proves three things. The parts of waits are scored separately, for each group. The predicted
+// causes are compared with the scheduler's. Rows of earlier versions count in none of these scores.
 func TestAccuracyOfParts(t *testing.T) {
 	f := lively(t)
 	submit := f.pipeline.View("main").At.Add(-1000 * time.Second)
@@ -50,7 +50,7 @@ func TestAccuracyOfParts(t *testing.T) {
 		nonzero  int64
 		coverage [2]float64
 		loss     float64
-	}{ // computed by hand; half the distance on the logarithmic scale
+	}{ // computed by hand; the loss is half the distance on the logarithmic scale
 		"whole":    {work.Parts.Whole, 2, [2]float64{.5, .5}, (math.Log(160./150) + math.Log(260./160)) / 4},
 		"blocked":  {work.Parts.Blocked, 1, [2]float64{.5, 1}, math.Log(130./120) / 4},
 		"eligible": {work.Parts.Eligible, 2, [2]float64{0, 0}, (math.Log(90./89) + math.Log(260./160)) / 4},
@@ -70,8 +70,8 @@ func TestAccuracyOfParts(t *testing.T) {
 	}
 }
 
-// TestAccuracy proves the figures of rows that were computed by hand: groups, live and replayed forecasts, the shares
-// on both sides of a quantile, losses, and other methods on their own jobs only.
+// TestAccuracy compares figures with values that were computed by hand: groups, live and replayed forecasts, the
+// shares on both sides of a quantile, losses, and other methods, which are scored only on their own jobs.
 func TestAccuracy(t *testing.T) {
 	f := lively(t)
 	submit := f.pipeline.View("main").At.Add(-1000 * time.Second)
@@ -88,12 +88,13 @@ func TestAccuracy(t *testing.T) {
 	}
 	six := func(q float64) []float64 { return []float64{q, q, q, q, q, q} }
 	f.rows = nil
-	row("work", 4, 60, 60, false, modelstore.Peer{Method: "qbets", Quantiles: six(180)}) // exactly
-	row("work", 5, 60, 59.5, false)                                                      // within the second
+	row("work", 4, 60, 60, false, modelstore.Peer{Method: "qbets", Quantiles: six(180)}) // the wait equals the quantile
+	// The wait is within the second of the quantile.
+	row("work", 5, 60, 59.5, false)
 	row("work", 4, 60, 180, true)
 	row("other", 1, 60, 61, false)
 	f.rows = append(f.rows,
-		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Started, Start: submit}, // without a forecast
+		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Started, Start: submit}, // the job has no forecast
 		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100, Submit: submit,
 			Levels: waittime.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 1002}})
 	var got wire.Accuracy
@@ -112,8 +113,8 @@ func TestAccuracy(t *testing.T) {
 		work.WaitingPast["0.5"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
-	// 60 is not below 60 or 59, and is up to 60 both times. The third job was cancelled at 100 s: it missed 3 s, is
-	// censored for 101 s, and 1002 s have not passed yet.
+	// 60 is not below 60 or 59, and is up to 60 in both cases. The third job was cancelled at 100 s. So it is a miss
+	// for 3 s and censored for 101 s. For 1002 s it is undecided, because that time has not passed yet.
 	for level, want := range map[string]wire.Outcomes{
 		"0.5":  {Decided: 3, UpTo: 2, Missed: 1},
 		"0.9":  {Decided: 3, UpTo: 2, Censored: 1},
@@ -171,7 +172,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// TestAccuracyQuery proves how the bounds are parsed, and which are refused.
+// TestAccuracyQuery proves how the time limits of a query are parsed, and which queries are refused.
 func TestAccuracyQuery(t *testing.T) {
 	f := lively(t)
 	newest := f.pipeline.View("main").At

@@ -64,8 +64,8 @@ func TestAdminOnly(t *testing.T) {
 	}
 }
 
-// TestNoTokenNoAdmin proves that a server without a token accepts nobody as administrator, not even with an empty
-// token.
+// TestNoTokenNoAdmin proves that a server without a token treats no caller as administrator, not even a caller with
+// an empty token.
 func TestNoTokenNoAdmin(t *testing.T) {
 	f := serve(t, main(10))
 	s := api.New(f.pipeline, api.Options{Now: time.Now, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
@@ -98,8 +98,8 @@ func importer(t *testing.T, f *fixture, query string, body io.Reader) *http.Resp
 	return resp
 }
 
-// TestImportAnswersWhileItReads proves that progress is reported before the log has been read to its end, and the
-// report at the end.
+// TestImportAnswersWhileItReads proves that progress is reported before the log has been read to its end. The report
+// comes at the end.
 func TestImportAnswersWhileItReads(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(_ context.Context, req api.ImportRequest,
@@ -218,13 +218,13 @@ func takeAll(files api.ImportFiles) (u uploaded, err error) {
 		if err != nil {
 			return u, err
 		}
-		text, _ := io.ReadAll(file) // Failed has the error
+		text, _ := io.ReadAll(file) // Failed returns the error
 		u.files[name] = string(text)
 	}
 }
 
-// TestImportOfAForm proves that the parts of a form are the files of one import, whatever their names, that a form that
-// is cut off anywhere is detected, and that other parts are refused.
+// TestImportOfAForm proves that the parts of a form are the files of one import, whatever their names. A form that is
+// cut off anywhere is detected, and other parts are refused.
 func TestImportOfAForm(t *testing.T) {
 	f := serve(t, main(10))
 	var got uploaded

@@ -35,7 +35,7 @@ func listed() *job.Facts {
 	}
 }
 
-// admission serves a cluster without records, with its scheduler's facts only.
+// admission serves a cluster without records. It has only its scheduler's facts.
 func admission(t *testing.T, facts *job.Facts) *fixture {
 	f := serve(t, main(0))
 	f.feed("main",
@@ -44,8 +44,8 @@ func admission(t *testing.T, facts *job.Facts) *fixture {
 	return f
 }
 
-// TestImpossibleRequests proves that a request that the scheduler's facts never allow to start is refused with its
-// cause, and that a similar request that is allowed is answered.
+// TestImpossibleRequests proves that a request that can never start according to the scheduler's facts is refused
+// with its cause. A similar request that is allowed gets an answer.
 func TestImpossibleRequests(t *testing.T) {
 	f := admission(t, listed())
 	for _, c := range []struct{ name, refused, reason, words, taken string }{
@@ -75,7 +75,7 @@ func TestImpossibleRequests(t *testing.T) {
 		{"the limit of the queue's QOS", "queue=gpu&procs=1&gpus=7", "over_limit", "QOS gpus allows 6 GPUs",
 			"queue=gpu&procs=1&gpus=6"},
 		{"GPUs of a QOS that allows none", "queue=work&procs=1&gpus=1&qos=cpu-only", "over_limit",
-			// a limit on GPUs of one type does not apply to others
+			// A limit on GPUs of one type does not apply to GPUs of other types.
 			"QOS cpu-only allows 0 GPUs", "queue=work&procs=1&gpus=3&qos=typed"},
 		{"GPUs of a type of each user", "queue=gpu&procs=1&gpus=3&gpu_type=A100&qos=typed", "over_limit",
 			"QOS typed allows 2 GPUs", "queue=gpu&procs=1&gpus=2&gpu_type=a100&qos=typed"},
@@ -84,7 +84,7 @@ func TestImpossibleRequests(t *testing.T) {
 		{"a QOS that takes no jobs", "queue=work&procs=1&qos=none", "over_limit", "QOS none allows 0 jobs",
 			"queue=work&procs=1&qos=normal"},
 		{"the limit of an account", "queue=work&procs=41&account=physics", "over_limit",
-			// a QOS's bound takes precedence over an account's
+			// The limit of a QOS takes precedence over the limit of an account.
 			"account physics allows 40 processors", "queue=work&procs=41&account=physics&qos=wide"},
 		{"the time limit of an account", "queue=work&procs=1&account=physics&time_limit=3h", "over_limit",
 			"allows a time limit of 2 h", "queue=work&procs=1&account=physics&time_limit=2h"},
@@ -101,8 +101,8 @@ func TestImpossibleRequests(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotEnforced proves that nothing is refused because of rules that the scheduler lists and does not enforce,
-// nor because of a list of accounts that is incomplete, as jobs prove.
+// TestWhatIsNotEnforced proves that no request is refused because of rules that the scheduler lists but does not
+// enforce. No request is refused because of a list of accounts that is incomplete, as jobs of other accounts show.
 func TestWhatIsNotEnforced(t *testing.T) {
 	free := listed()
 	free.Enforced = job.Enforced{}
@@ -136,8 +136,8 @@ func TestQueuesOfTheScheduler(t *testing.T) {
 	}
 }
 
-// TestLearnedBoundsWarn proves that a job larger than the highest observed use gets an answer with a warning, that
-// requested resources that do not matter are listed, and that impossible sizes are left out of the alternatives.
+// TestLearnedBoundsWarn proves that a job larger than the highest observed use gets an answer with a warning.
+// Requested resources that do not matter are listed. Impossible sizes are left out of the alternatives.
 func TestLearnedBoundsWarn(t *testing.T) {
 	f := serve(t, main(0))
 	f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)

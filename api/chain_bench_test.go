@@ -15,10 +15,10 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// BenchmarkChain measures the whole handling of a request, from the metrics to the written answer, including the guard
-// with a tokens file, on a view whose pool is looked up. wait: requests for different jobs of different users.
-// unexplained: the same without explanations. token: by a user with a token. unchanged: the client has the answer
-// already. alive: the handler chain without computing an answer.
+// BenchmarkChain measures the whole handling of a request, from the metrics to the written answer, including the
+// guard with a tokens file. The view's pool uses a table of forecasts. wait: requests for different jobs of different
+// users. unexplained: the same without explanations. token: by a user with a token. unchanged: the client already has
+// the answer. alive: the handler chain without computing an answer.
 func BenchmarkChain(b *testing.B) {
 	handler := chain(b)
 	wait := func(i int) string {
@@ -70,8 +70,8 @@ func BenchmarkChain(b *testing.B) {
 	}
 }
 
-// chain returns a whole handler before a large view. Everybody may send requests in any user's name without a limit,
-// but requests are counted.
+// chain returns a whole handler for a large view. Every caller may send requests in any user's name. There is no
+// limit, but requests are counted.
 func chain(b *testing.B) http.Handler {
 	f := crowded(b, 1000, 2000)
 	o := access.Options{

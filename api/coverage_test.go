@@ -25,7 +25,7 @@ func backlogged(t *testing.T) *fixture {
 		o := one{id: fmt.Sprint("w", i), queue: "work", procs: []int{8, 7, 9}[i%3], submit: begin + 100*float64(i),
 			start: -1, end: -1}
 		if i == 0 {
-			o.procs, o.start = 10, o.submit // uses the whole machine
+			o.procs, o.start = 10, o.submit // the job uses the whole machine
 		}
 		events := o.events("main")
 		for k := range events {
@@ -46,7 +46,7 @@ type fact struct {
 	quantiles     []float64
 }
 
-// facts returns those of the fixture's rows, and of the waiting jobs in its picture.
+// facts returns the facts of the fixture's rows, and of the waiting jobs in its picture.
 func (f *fixture) facts() []fact {
 	var out []fact
 	for i := range f.rows {
@@ -61,9 +61,10 @@ func (f *fixture) facts() []fact {
 	return out
 }
 
-// count returns the outcomes of a level by the definition, job by job: who waits at the instant, has started or was
-// cancelled by then, and whether submit + quantile has come. past is the number of jobs that wait beyond their
-// quantile, left the number that were cancelled beyond it.
+// count counts the outcomes of a level job by job, as they are defined. It examines whether a job waits at the
+// instant, has started or was cancelled by then, and whether submit + quantile has passed. past is the number of jobs
+// that wait for longer than their quantile. left is the number of jobs that were cancelled after longer than their
+// quantile.
 func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, past, left int64) {
 	for _, f := range facts {
 		if f.submit.Before(since) || f.submit.After(asOf) {
@@ -100,8 +101,9 @@ func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, pas
 	return o, past, left
 }
 
-// TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of the instant, whatever
-// their outcome, and equals a count job by job over the full list; at random instants, and for all queues together.
+// TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of the instant,
+// whatever their outcome. The counts equal those over the full list of jobs. The test uses random instants, and all
+// queues together.
 func TestCoverageCountsEverybody(t *testing.T) {
 	f := backlogged(t)
 	v := f.pipeline.View("main")
@@ -187,8 +189,8 @@ func selected(facts []fact, g *wire.AccuracyGroup) []fact {
 	return out
 }
 
-// checkShares checks the shares of an answer: unweighted ones by definition, weighted ones equal to them if nobody was
-// cancelled.
+// checkShares checks the shares of an answer. The unweighted shares must follow the definition. The weighted shares
+// must equal them if no job was cancelled.
 func checkShares(t *testing.T, o wire.Outcomes, plain, weighted [2]float64) {
 	t.Helper()
 	known := float64(o.UpTo + o.Missed)
@@ -206,8 +208,8 @@ func checkShares(t *testing.T, o wire.Outcomes, plain, weighted [2]float64) {
 	}
 }
 
-// TestWaitingPastItsQuantileIsAKnownMiss proves that a job counts as a miss as soon as it has waited past its quantile,
-// before it starts.
+// TestWaitingPastItsQuantileIsAKnownMiss proves that a job counts as a miss as soon as it has waited for longer than
+// its quantile, even before it starts.
 func TestWaitingPastItsQuantileIsAKnownMiss(t *testing.T) {
 	f := backlogged(t)
 	f.rows = nil

@@ -23,8 +23,7 @@ func documentation(t *testing.T) string {
 	return string(data)
 }
 
-// TestDocumentedAnswers proves that the answers in docs/api.md have the members and types of the real ones, and the
-// reverse.
+// TestDocumentedAnswers proves that the answers in docs/api.md have exactly the members and types of the real ones.
 func TestDocumentedAnswers(t *testing.T) {
 	f := lively(t)
 	begin := f.history("main", "chain") // the other queue
@@ -44,7 +43,7 @@ func TestDocumentedAnswers(t *testing.T) {
 			continue
 		}
 		from := plain
-		// there, the instant of the jobs' submissions has ended
+		// In these examples the instant of the jobs' submissions has ended.
 		if strings.HasSuffix(e[1], "/chain") || strings.HasPrefix(e[1], "/v1/jobs") {
 			from = f
 		}
@@ -62,8 +61,8 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// shapeDiff returns where two JSON values differ in members or types. All elements of a list of numbers, or of lists,
-// must be alike.
+// shapeDiff returns the places at which two JSON values differ in members or types. All elements of a list of numbers
+// or lists must have the same type.
 func shapeDiff(at string, want, got any) []string {
 	if reflect.TypeOf(want) != reflect.TypeOf(got) {
 		return []string{fmt.Sprintf("%s is %T in the docs, %T in the answer", at, want, got)}
@@ -90,7 +89,7 @@ func shapeDiff(at string, want, got any) []string {
 		if !objects {
 			_, objects = want[0].(map[string]any)
 		}
-		// their number depends on whether there was time for a view of the open instant
+		// The number of these depends on whether there was time for a view of the open instant.
 		if strings.HasSuffix(at, ".waits_for") {
 			objects = false
 		}

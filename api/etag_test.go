@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// reads returns the paths whose answers are made from a view, in pairs. The second path of a pair requests something
-// else.
+// reads returns the paths whose answers are computed from a view, in pairs. The second path of a pair has other
+// parameters.
 func reads() [][2]string {
 	return [][2]string{
 		{"/v1/wait?queue=work&procs=1", "/v1/wait?queue=work&procs=2"},
@@ -28,8 +28,8 @@ func reads() [][2]string {
 	}
 }
 
-// TestEveryReadHasATag proves that all answers made from a view have a tag. The tag is the same for the same parameters
-// in another order, and differs for other parameters. Only the caller may cache the answer.
+// TestEveryReadHasATag proves that all answers that are computed from a view have a tag. The tag is the same for the
+// same parameters in another order, and differs for other parameters. Only the caller may cache the answer.
 func TestEveryReadHasATag(t *testing.T) {
 	f := lively(t)
 	seen := map[string]string{}
@@ -73,7 +73,7 @@ func TestEveryReadHasATag(t *testing.T) {
 	}
 }
 
-// one0 is a job that is submitted at an instant and waits.
+// one0 returns a job that is submitted at an instant and waits.
 func one0(id string, at time.Time) one {
 	return one{id: id, queue: "work", procs: 2, submit: at.Sub(epoch()).Seconds(), start: -1, end: -1}
 }
@@ -96,7 +96,7 @@ func TestErrorsHaveNoTag(t *testing.T) {
 	}
 }
 
-// TestNotModifiedReadsNoLedger proves that the ledger is not read for a client that has the answer already.
+// TestNotModifiedReadsNoLedger proves that the ledger is not read for a client that already has the answer.
 func TestNotModifiedReadsNoLedger(t *testing.T) {
 	f := lively(t)
 	asked := 0

@@ -55,8 +55,8 @@ func manySizes(t testing.TB, sizes int) string {
 	return string(text)
 }
 
-// TestSmallQuestionPasses proves, by the order of answers with one slot, that a small request of one client is computed
-// before large ones of another that came first: they yield between candidates.
+// TestSmallQuestionPasses has one slot. It proves, by the order of the answers, that a small request of one client is
+// computed before earlier large requests of another client, because these yield between candidates.
 func TestSmallQuestionPasses(t *testing.T) {
 	f := sharing(t, access.Limits{Expensive: 1, ExpensiveWaiting: 100})
 	const floods = 12
@@ -72,7 +72,7 @@ func TestSmallQuestionPasses(t *testing.T) {
 			done.Add(1)
 		})
 	}
-	for asking.Load() < floods || done.Load() == 0 { // wait until the slot is in use, and others wait
+	for asking.Load() < floods || done.Load() == 0 { // wait until the slot is in use and others wait
 		w := f.postFrom("192.0.2.1:1", "/v1/size", "{}") // a request of the same client, which wakes the queue
 		if w.Code == http.StatusOK {
 			t.Fatal("a question without runtimes was answered")
@@ -93,7 +93,7 @@ func TestSmallQuestionPasses(t *testing.T) {
 }
 
 // TestTooManyQuestions proves that a client with too many waiting requests is refused at once, with the time after
-// which to retry, for requests and for watching alike, and that another client is not.
+// which it may retry. This applies to requests and to watching. Another client is not refused.
 func TestTooManyQuestions(t *testing.T) {
 	f := sharing(t, access.Limits{Expensive: 1, ExpensiveWaiting: 1})
 	large := manySizes(t, 256)
@@ -139,8 +139,8 @@ func (w *deadlineRecorder) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// TestLongQuestionIsNotCancelled proves that no deadline for reading remains once the body of a request has arrived. If
-// it passed, net/http would cancel the request, and all later ones on its connection.
+// TestLongQuestionIsNotCancelled proves that there is no deadline for reading any more once the body of a request has
+// arrived. If such a deadline passed, net/http would cancel the request and all later ones on its connection.
 func TestLongQuestionIsNotCancelled(t *testing.T) {
 	f := sharing(t, access.Limits{Expensive: 1, ExpensiveWaiting: 1})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/wait", strings.NewReader(manySizes(t, 1)))

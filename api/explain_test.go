@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// blocked returns a fixture of 10 processors: a job of 6 runs for up to ten hours, one of 8 waits behind it, and one of
-// 2 waits behind that. The newest instant has ended.
+// blocked returns a fixture of 10 processors. A job with 6 processors runs for up to ten hours. A job with 8
+// processors waits for it, and behind that one a job with 2 processors waits. The newest instant has ended.
 func blocked(t testing.TB) *fixture { return blockedUnder(t, "") }
 
 // blockedUnder does the same as blocked with a configured policy.
@@ -47,9 +47,9 @@ func only(t *testing.T, what string, got []wire.Pivot, id string, procs int) {
 	}
 }
 
-// TestWaitsFor proves that the only running job that every start depends on is named with the share 1, its age and its
-// remaining time. It is named for a request and for waiting jobs, not for a held one, and only on request. In strict
-// order, no later job overtakes.
+// TestWaitsFor proves that the only running job on which every start depends is named, with the share 1, its age and
+// its remaining time. It is named for a request and for waiting jobs, but not for a held job, and only if the caller
+// requests it. In strict order, no later job overtakes.
 func TestWaitsFor(t *testing.T) {
 	f := blockedUnder(t, "fcfs")
 	w := f.wait("queue=work&procs=5&time_limit=30:00:00")
@@ -93,8 +93,8 @@ func limitOf(options []wire.Sooner) *wire.Sooner {
 	return nil
 }
 
-// useful proves that options are consistent with the wait: a probable, material gain, in agreement with both medians,
-// and no later quantile.
+// useful checks that options agree with the wait. The gain must be probable and material, it must agree with both
+// medians, and no quantile may be later.
 func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
 	t.Helper()
 	for _, o := range options {
@@ -110,8 +110,8 @@ func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
 	}
 }
 
-// TestSooner proves that a time limit short enough to end before the reservation of the job ahead is found, with its
-// own forecast, gain and description.
+// TestSooner proves that an option is found whose time limit ends before the reservation of the job ahead. The option
+// has its own forecast, gain and description.
 func TestSooner(t *testing.T) {
 	f := blocked(t)
 	w := f.wait("queue=work&procs=4&time_limit=30:00:00")
@@ -136,8 +136,8 @@ func TestSooner(t *testing.T) {
 	useful(t, &got.Forecast.Now, got.Sooner)
 }
 
-// TestSoonerGainsNothing proves that no shorter limit is proposed if it gains nothing: all processors are busy, so that
-// nothing starts before the running job ends, whatever the limit is.
+// TestSoonerGainsNothing proves that no shorter limit is proposed if it gains nothing. All processors are in use, so
+// nothing starts before the running job ends, whatever the limit.
 func TestSoonerGainsNothing(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -159,8 +159,8 @@ func TestSoonerGainsNothing(t *testing.T) {
 	}
 }
 
-// TestSoonerElsewhere proves that a free queue of another pool is proposed if the requested one is busy, and that a
-// busy one is not.
+// TestSoonerElsewhere proves that a free queue of another pool is proposed if the requested queue is busy. A busy
+// queue is not proposed.
 func TestSoonerElsewhere(t *testing.T) {
 	for _, busy := range []int{5, 10} {
 		f := serve(t, pipeline.ClusterConfig{Name: "main", Procs: 20, Pools: []cluster.PoolConfig{
@@ -201,7 +201,7 @@ func TestKeep(t *testing.T) {
 		}
 		return part
 	}
-	// a limit that ends before the running job must be shorter than a quarter: 12 h
+	// To end before the running job, the limit would have to be shorter than a quarter of the requested one: 12 h.
 	if part := kept(""); part < .25 {
 		t.Errorf("by default an option keeps %v", part)
 	}
@@ -219,8 +219,9 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestLimitByJobsAhead proves that a limit that the jobs ahead will reach when they start is a cause of a wait,
-// although nothing runs yet. For a request to which the limit does not apply the cause is that others go first.
+// TestLimitByJobsAhead proves that a limit can be the cause of a wait if the jobs ahead will reach it when they
+// start, although no job runs yet. For a request to which the limit does not apply, the cause is that other jobs
+// start first.
 func TestLimitByJobsAhead(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -240,9 +241,9 @@ func TestLimitByJobsAhead(t *testing.T) {
 	}
 }
 
-// TestLimitInWords proves that the answers for a request that a limit blocks, and for a job that squeue shows as
-// blocked by it, describe how much of the limit is in use and what becomes free when. Only callers that may see the job
-// learn which one frees it.
+// TestLimitInWords examines the answers for a request that a limit blocks, and for a job that squeue shows as blocked
+// by it. They say how much of the limit is in use, and what becomes free when. Only callers that may see a job learn
+// that it frees a part of the limit.
 func TestLimitInWords(t *testing.T) {
 	g := guard(t, false, nil)
 	late := g.pipeline.View("main").At.Sub(epoch()).Seconds()

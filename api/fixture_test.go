@@ -35,8 +35,8 @@ type fixture struct {
 	sources  map[string]*source.Config
 	takeIn   api.ImportFunc
 	rows     []modelstore.Row
-	asked    api.AccuracyQuery // the newest
-	past     api.HistoryQuery  // the newest
+	asked    api.AccuracyQuery // the newest query
+	past     api.HistoryQuery  // the newest query
 }
 
 // waited returns the waits of the fixture's rows.
@@ -80,7 +80,7 @@ func (f *fixture) recent(_ context.Context, q api.RecentQuery) ([]api.RecentRow,
 	return out, nil
 }
 
-// staleAfter is the fixture's limit.
+// staleAfter is the age from which on the fixture's data are stale.
 const staleAfter = 10 * time.Minute
 
 // secret is a user name that no answer may contain.
@@ -139,7 +139,7 @@ func quarantined(_ context.Context, q api.QuarantineQuery) (*wire.Quarantine, er
 	return &wire.Quarantine{BadLines: []wire.BadLine{line}, Matching: int64(q.Limit), Kept: 1}, nil
 }
 
-// feed passes the events of one reading of a cluster's log to the pipeline.
+// feed passes events to the pipeline as one delivery of a cluster's log.
 func (f *fixture) feed(cluster string, events ...job.Event) {
 	f.Helper()
 	f.deliver(&source.Delivery{Source: f.sources[cluster], Events: events, Lines: len(events), CaughtUp: true})
@@ -163,7 +163,7 @@ type one struct {
 	submit, start, end float64
 }
 
-// events returns a log's events about the job.
+// events returns the events of the job in a log.
 func (o one) events(cluster string) []job.Event {
 	ev := job.Event{
 		Kind: job.Submit, Cluster: cluster, ID: o.id, Time: at(o.submit), Times: job.Times{Submit: at(o.submit)},
@@ -181,7 +181,7 @@ func (o one) events(cluster string) []job.Event {
 	return out
 }
 
-// The law of history's lifetimes is Downey's uniform-log law between tmin and tmax, in seconds.
+// The lifetimes of history have Downey's uniform-log law between tmin and tmax, in seconds.
 const (
 	lawMin, lawMax = 10.0, 100_000.0
 	lawJobs        = 200

@@ -61,8 +61,8 @@ func rises(b wire.Band) bool {
 	return slices.IsSorted([]float64{b.P05, b.P25, b.P50, b.P75, b.P95}) && b.P05 >= 0
 }
 
-// TestForecast proves that the load is forecast for the cluster and each queue at every horizon, that quantiles rise,
-// and that a young daemon reports how little it has learnt.
+// TestForecast proves that the load is forecast for the cluster and each queue at every horizon, and that quantiles
+// rise. A new daemon reports how little it has learnt.
 func TestForecast(t *testing.T) {
 	f := forecasting(t)
 	var got wire.LoadForecast
@@ -141,8 +141,8 @@ func TestForecastOfAQueue(t *testing.T) {
 	}
 }
 
-// TestNoForecastOfTheLoad proves the answers without a forecast: no such cluster or queue, nothing read, nothing
-// forecast yet, an unknown queue.
+// TestNoForecastOfTheLoad checks the answers when there is no forecast: the cluster or queue does not exist, no
+// record was read, there is no forecast yet, or the queue is unknown.
 func TestNoForecastOfTheLoad(t *testing.T) {
 	f := forecasting(t)
 	if p := f.problem("/v1/forecast?queue=werk"); p.Status != 404 || p.Reason != "unknown_queue" {
@@ -161,7 +161,7 @@ func TestNoForecastOfTheLoad(t *testing.T) {
 	if p := serve(t, main(10)).problem("/v1/forecast"); p.Reason != "nothing_read" || p.Status != 503 {
 		t.Errorf("%+v", p)
 	}
-	// a pipeline that forecasts no load
+	// This pipeline does not forecast the load.
 	if p := lively(t).problem("/v1/forecast"); p.Reason != "not_fitted" || p.Status != 503 || p.Hint == "" {
 		t.Errorf("%+v", p)
 	}
@@ -172,7 +172,7 @@ func TestNoForecastOfTheLoad(t *testing.T) {
 	}
 }
 
-// TestForecastTag proves that an answer that the client has is not sent again, and that stale data is marked.
+// TestForecastTag proves that an answer that the client has is not sent again, and that stale data are marked.
 func TestForecastTag(t *testing.T) {
 	f := forecasting(t)
 	a := f.do(http.MethodGet, "/v1/forecast", nil)
@@ -192,7 +192,7 @@ func TestForecastTag(t *testing.T) {
 	}
 }
 
-// TestLoadMetrics proves that the forecast is in the metrics, with few series.
+// TestLoadMetrics proves that the metrics have the forecast, with few series.
 func TestLoadMetrics(t *testing.T) {
 	f := forecasting(t)
 	body := string(f.do(http.MethodGet, "/metrics", nil).body)
@@ -216,7 +216,7 @@ func TestOneStoryOfSaturation(t *testing.T) {
 	f := forecasting(t)
 	var events []job.Event
 	begin := f.now.Sub(at(0)).Seconds() + 3600
-	for week := range 9 { // of 20 jobs a week, 10 remain
+	for week := range 9 { // 10 of the 20 jobs of a week remain
 		for i := range 20 {
 			submit := begin + float64(week)*7*86400 + float64(i)*3600
 			x := one{id: fmt.Sprint("s", week, "-", i), queue: "work", procs: 1, submit: submit,

@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
 		if err != nil || strings.HasPrefix(r.URL.Path, "/v1/import") || strings.HasPrefix(r.URL.Path, "/v1/watch") ||
 			r.URL.Path == "/v1/workload" && r.URL.Query().Get("jobs") != "3" {
-			return // no request, or one whose answer may be arbitrarily long
+			return // this is no request, or its answer may be arbitrarily long
 		}
 		r.RemoteAddr = "192.0.2.1:1"
 		w := httptest.NewRecorder()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRequestsAreCounted proves that requests are counted by the status of their answer, even if it is never set
-// explicitly, and by method, where clients cannot add new values.
+// TestRequestsAreCounted proves that requests are counted by the status of the answer, even if the handler never sets
+// it. They are also counted by method; clients cannot add new values for the method.
 func TestRequestsAreCounted(t *testing.T) {
 	f := lively(t)
 	f.do(http.MethodGet, "/healthz", nil)

@@ -77,8 +77,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestOneJob proves that a job is found by its id, whatever characters that has, that one that does not wait is not
-// found, and that a hold is shown.
+// TestOneJob proves that a job is found by its id, whatever characters the id has. A job that does not wait is not
+// found. A hold is shown.
 func TestOneJob(t *testing.T) {
 	f := waitingJobs(t)
 	var got wire.JobAnswer

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/queuenames"
 )
 
-// manyQueues returns a fixture with a limit of queues and a job that ran in each of many more.
+// manyQueues returns a fixture with a limit of queues. A job ran in each of many more queues.
 func manyQueues(t testing.TB, limit, queues int) *fixture {
 	t.Helper()
 	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(64, "work")}, MaxQueues: limit})
@@ -32,8 +32,8 @@ func manyQueues(t testing.TB, limit, queues int) *fixture {
 	return f
 }
 
-// TestFoldedQueue proves that a request for a queue beyond the limit is answered for the queue other, and that the
-// answer has the requested name. A queue that was never seen is refused, in a message of bounded length.
+// TestFoldedQueue proves that a request for a queue beyond the limit is answered for the queue "other", and that the
+// answer has the requested name. A queue that was never seen is refused, with a message of limited length.
 func TestFoldedQueue(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	w := f.wait("queue=q299&procs=2&time_limit=1h")
@@ -70,8 +70,8 @@ func TestFoldedQueue(t *testing.T) {
 	}
 }
 
-// TestMetricsOfManyQueues proves that the number of queues with detailed series is bounded below the limit of queues,
-// that sums of counters over queues are complete, and that the limit of queues is counted.
+// TestMetricsOfManyQueues proves that fewer queues than the limit of queues have detailed series, that sums of
+// counters over queues are complete, and that the limit of queues is counted.
 func TestMetricsOfManyQueues(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	body := string(f.do(http.MethodGet, "/metrics", nil).body)

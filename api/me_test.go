@@ -24,10 +24,11 @@ func named(o one, name string) []job.Event {
 	return events
 }
 
-// habitual returns a guarded server on a machine of 10 processors. 40 jobs "relax" of the secret user have run for 1 to
-// 40 minutes of the requested 12 h, and 20 jobs "full" to the end of their hour. Ten jobs "gone" and nine "young" have
-// run too. Now a stranger's job has 6 processors for 10 h, and another waits for 8. Behind it a "full" and a "young"
-// wait for more than are free, and a "relax" for 4 is held.
+// habitual returns a guarded server with a machine of 10 processors. The secret user has run these jobs. 40 jobs
+// "relax" requested 12 h and ran for 1 to 40 minutes. 20 jobs "full" ran until their limit of one hour. Ten jobs
+// "gone" and nine jobs "young" have run too. Now a stranger's job has 6 processors for 10 h, and another job waits
+// for 8. Behind it a "full" and a "young" job wait for more processors than are free, and a "relax" job for 4
+// processors is held.
 func habitual(t *testing.T) *guarded {
 	t.Helper()
 	g := guard(t, false, nil)
@@ -88,8 +89,9 @@ func (g *guarded) me(path, credential string) wire.Me {
 	return out
 }
 
-// TestMe proves that a user gets the own waiting jobs with names, and the habits of their names: quantiles of the runs,
-// the shortest round limit that would have been enough for nearly all, and its gain now.
+// TestMe proves that a user gets the user's own waiting jobs with names, and the habits of these names: quantiles of
+// the runs, the shortest round limit that would have been long enough for nearly all runs, and the present gain of
+// this limit.
 func TestMe(t *testing.T) {
 	g := habitual(t)
 	m := g.me("/v1/me", userToken)
@@ -124,7 +126,7 @@ func TestMe(t *testing.T) {
 	if !strings.HasPrefix(h.Text, want) {
 		t.Errorf("relax: %s", h.Text)
 	}
-	if m.OtherNames != 1 { // gone; young has too few runs
+	if m.OtherNames != 1 { // gone is counted; young has too few runs
 		t.Errorf("%d other names, want 1", m.OtherNames)
 	}
 	m = g.me("/v1/me?name=gone&limit=1&offset=1", userToken)
@@ -137,8 +139,9 @@ func TestMe(t *testing.T) {
 	}
 }
 
-// TestMeShorterStartsSooner proves the gain of a shorter limit: a job of 4 processors with a limit of an hour fits into
-// the ten hours in which they are free, one of 40 hours does not. Its forecast equals that of GET /v1/wait.
+// TestMeShorterStartsSooner proves the gain of a shorter limit. 4 processors are free for ten hours. A job of 4
+// processors with a limit of an hour fits into this time; one with a limit of 40 hours does not. Its forecast equals
+// the one of GET /v1/wait.
 func TestMeShorterStartsSooner(t *testing.T) {
 	f := blocked(t)
 	begin := f.now.Sub(epoch()).Seconds()
@@ -176,7 +179,7 @@ func TestMeShorterStartsSooner(t *testing.T) {
 // leastRuns is the number of runs that a habit needs.
 const leastRuns = 10
 
-// TestMeIsForOneself proves which callers are refused, and that the refusal says how to identify.
+// TestMeIsForOneself proves which callers are refused. The refusal says how a caller can identify.
 func TestMeIsForOneself(t *testing.T) {
 	g := habitual(t)
 	for _, c := range []struct {

@@ -57,7 +57,8 @@ func rounded6(x float64) float64 {
 	return out
 }
 
-// TestNowFrontier proves that fewer processors may be used for longer if the remaining ones serve the waiting job.
+// TestNowFrontier proves that a smaller number of processors may be used for longer if the remaining ones suffice for
+// the waiting job.
 func TestNowFrontier(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -103,7 +104,8 @@ func TestNowRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkNow measures the request for immediate starts in a pool whose requests are simulated, from a warm view.
+// BenchmarkNow measures the request for immediate starts, in a pool whose requests are simulated. The view has
+// answered requests before.
 func BenchmarkNow(b *testing.B) {
 	f := holes(b)
 	for b.Loop() {

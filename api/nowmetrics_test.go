@@ -22,7 +22,7 @@ import (
 // patience is the maximum time until a condition must be true.
 const patience = 5 * time.Minute
 
-// series returns the value of a series of /metrics as it is written there, "" if there is none.
+// series returns the value of a series of /metrics as text. It returns "" if there is none.
 func (f *fixture) series(name string) string {
 	f.Helper()
 	for line := range strings.Lines(string(f.do(http.MethodGet, "/metrics", nil).body)) {
@@ -33,7 +33,7 @@ func (f *fixture) series(name string) string {
 	return ""
 }
 
-// value returns the same as a number, NaN if there is none.
+// value returns the value of a series as a number. It returns NaN if there is none.
 func (f *fixture) value(name string) float64 {
 	f.Helper()
 	v := math.NaN()
@@ -100,8 +100,8 @@ func TestQueueMetrics(t *testing.T) {
 	}
 }
 
-// TestPartMetrics proves that the parts of waits are counted by queue, each job once in both, and that the predicted
-// cause is counted with the scheduler's. For a queue without jobs all counters exist and are 0.
+// TestPartMetrics proves that the parts of waits are counted by queue, and each job once in both parts. The predicted
+// cause is counted together with the scheduler's cause. For a queue without jobs all counters exist and are 0.
 func TestPartMetrics(t *testing.T) {
 	f := lively(t)
 	const scored = `waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`
@@ -161,8 +161,8 @@ func TestPartMetrics(t *testing.T) {
 	}
 }
 
-// TestForecastWaitMetric proves that the metric equals the answer of GET /v1/wait for the typical job, and that there
-// is none if no job was seen.
+// TestForecastWaitMetric proves that the metric equals the answer of GET /v1/wait for the typical job. There is no
+// metric if no job was seen.
 func TestForecastWaitMetric(t *testing.T) {
 	f := lively(t)
 	const labels = `{cluster="main",queue="work",size="2-8"}`
@@ -194,8 +194,8 @@ func TestForecastWaitMetric(t *testing.T) {
 	}
 }
 
-// TestForecastWaitIsBounded proves that, however many queues there are, at most 200 pairs of a queue and a size class
-// have forecasts, and that these are the pairs with the most jobs.
+// TestForecastWaitIsBounded proves that at most 200 pairs of a queue and a size class have forecasts, however many
+// queues there are. These are the pairs with the most jobs.
 func TestForecastWaitIsBounded(t *testing.T) {
 	f := serve(t, main(100))
 	var events []job.Event
@@ -224,8 +224,8 @@ func TestForecastWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters and with GET
-// /v1/accuracy if all of them are among the newest, and that there are none without forecasts.
+// TestCoverageMetrics examines the ratios and means of the newest forecasts. If all forecasts are among the newest,
+// they agree with the counters and with GET /v1/accuracy. Without forecasts there are none.
 func TestCoverageMetrics(t *testing.T) {
 	f := lively(t)
 	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)
@@ -286,11 +286,11 @@ func TestCoverageMetrics(t *testing.T) {
 	}
 }
 
-// TestObservedWaits proves that only waits of jobs whose start is reported as it happens are counted, in classic and in
+// TestObservedWaits proves that only waits of jobs whose start is reported as it happens are counted, in classic and
 // native buckets.
 func TestObservedWaits(t *testing.T) {
 	f := serve(t, main(1000))
-	// read from existing records
+	// This job is read from existing records.
 	f.feed("main", one{id: "old", queue: "work", procs: 2, submit: 0, start: 50, end: 60}.events("main")...)
 	for i, wait := range []float64{0, 30, 4000} {
 		f.feed("main",
@@ -313,7 +313,7 @@ func TestObservedWaits(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	// Growth of at most 1.1 is schema 3, 2^(1/8): a wait w lies in bucket ceil(8 log2 w).
+	// A growth of at most 1.1 gives schema 3, which is 2^(1/8). A wait w is then in the bucket ceil(8 log2 w).
 	h := f.protobuf("waitcast_observed_wait_seconds", "2-8")
 	if h.GetSchema() != 3 || h.GetZeroCount() != 1 || h.GetSampleCount() != 3 {
 		t.Fatalf("schema %d, %d waits of 0 among %d; want 3, 1, 3", h.GetSchema(), h.GetZeroCount(), h.GetSampleCount())
@@ -356,8 +356,8 @@ func (f *fixture) protobuf(name, size string) *dto.Histogram {
 	}
 }
 
-// TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they wait,
-// run or have left, and that it ends an hour after the newest.
+// TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they
+// wait, run or have left. It ends an hour after the newest of these jobs.
 func TestFlurryMetric(t *testing.T) {
 	f := serve(t, main(1000))
 	const series = `waitcast_flurry_active_jobs{cluster="main",queue="flood"}`
@@ -381,7 +381,7 @@ func TestFlurryMetric(t *testing.T) {
 	submit(199, 230, 23_000)
 	f.wantSeries(series, "230")
 	f.wantSeries(`waitcast_flurry_active_jobs{cluster="main",queue="other"}`, "")
-	submit(230, 240, 1000+86400+500) // those of the first second are a day old
+	submit(230, 240, 1000+86400+500) // the jobs of the first second are now a day old
 	f.wantSeries(series, "0")
 	submit(240, 400, 1000+86400+600)
 	f.wantSeries(series, "250")
@@ -390,7 +390,8 @@ func TestFlurryMetric(t *testing.T) {
 	f.wantSeries(series, "0")
 }
 
-// TestModelKS proves that the distance is the largest gap between the empirical and the fitted cdf, by definition.
+// TestModelKS proves that the distance follows its definition: it is the largest difference between the empirical and
+// the fitted cdf.
 func TestModelKS(t *testing.T) {
 	f := lively(t)
 	const labels = `{class="parallel",cluster="main",queue="work"}`

@@ -62,8 +62,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestCurves proves that the empirical quantiles of the lifetimes are those of the history, that the law's quantiles
-// are those of Downey's line, and that a queue without a job has neither.
+// TestCurves proves that the empirical quantiles of the lifetimes are those of the history, and that the quantiles of
+// the law are those of Downey's line. A queue without a job has neither.
 func TestCurves(t *testing.T) {
 	f := lively(t)
 	var got wire.LifetimeCurves
@@ -76,7 +76,7 @@ func TestCurves(t *testing.T) {
 	}
 	c := got.Curves[1]
 	for i, p := range got.Levels {
-		// the history has the law's quantiles at the middles of 200 equal parts
+		// The history has the quantiles of the law at the middles of 200 equal parts.
 		rank := max(math.Ceil(p*lawJobs), 1) - .5
 		if want := lawMin * math.Pow(lawMax/lawMin, rank/lawJobs); math.Abs(c.Observed[i]/want-1) > 1e-6 {
 			t.Errorf("observed at %g: %g, want %g", p, c.Observed[i], want)
@@ -137,7 +137,7 @@ func TestChanges(t *testing.T) {
 		return wire.Change{}
 	}
 	first := next()
-	f.feed("main") // published again, without a change
+	f.feed("main") // publishes a view again without a change
 	later := f.now.Add(-10 * time.Second)
 	f.feed("main", one{id: "n", queue: "work", procs: 1, submit: later.Sub(epoch()).Seconds(), start: -1,
 		end: -1}.events("main")...)

@@ -26,9 +26,9 @@ type describedOperation struct {
 	}
 }
 
-// TestParametersAreRefusedByName calls every operation of the description with each of its parameters wrong in every
-// way that its type allows. The answer must name the parameter, and have a type. New operations are covered
-// automatically.
+// TestParametersAreRefusedByName calls every operation of the description. It sets each parameter to wrong values of
+// every kind that its type allows. The answer must name the parameter and have a problem type. New operations are
+// covered automatically.
 func TestParametersAreRefusedByName(t *testing.T) {
 	f := lively(t)
 	asked := 0

@@ -86,8 +86,8 @@ func TestQueues(t *testing.T) {
 	f.get("/v1/queues?cluster=main", &got)
 }
 
-// TestQueuesOldestPicture proves that with several clusters the age of the answer is that of the oldest picture, and
-// that a cluster without records is the oldest.
+// TestQueuesOldestPicture proves that with several clusters the age of the answer is the age of the oldest picture. A
+// cluster without records has the oldest picture.
 func TestQueuesOldestPicture(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "a"}, pipeline.ClusterConfig{Name: "b"},
 		pipeline.ClusterConfig{Name: "c"})
@@ -112,8 +112,8 @@ func TestQueuesOldestPicture(t *testing.T) {
 	check(at(50), 50, false)
 }
 
-// TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small if the law is
-// right, and with Song's chains of the size that the data require.
+// TestModels proves that a queue's models have the Kolmogorov-Smirnov distance, which is small if the law is right,
+// and Song's chains, whose size the data determine.
 func TestModels(t *testing.T) {
 	f := lively(t)
 	var got wire.Models
@@ -128,14 +128,14 @@ func TestModels(t *testing.T) {
 	if m.Class != "parallel" || m.N != lawJobs || math.Abs(m.TMaxSeconds/lawMax-1) > .2 {
 		t.Errorf("model %+v", m)
 	}
-	// Runtimes from 10 to 100,000 s lie in [2^3, 2^17), which gives 14 states. All jobs have 2 processors: the state
-	// 2^1.
+	// Runtimes from 10 to 100,000 s are in [2^3, 2^17), which gives 14 states. All jobs have 2 processors, which
+	// gives the state 2^1.
 	if got.Markov == nil || len(got.Markov.Runtime.States) != 14 || len(got.Markov.Procs.States) != 1 {
 		t.Errorf("chains %+v, want 14 runtime states and 1 of processors", got.Markov)
 	}
 	f.feed("main", one{id: "only", queue: "single", procs: 1, submit: 0, start: 0, end: 7}.events("main")...)
 	var single wire.Models
-	f.get("/v1/models/single", &single) // correlations of a single job are NaN, which JSON cannot represent
+	f.get("/v1/models/single", &single) // the correlations of a single job are NaN, which JSON cannot represent
 	if p := f.problem("/v1/models/werk"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" ||
 		!strings.Contains(p.Hint, "declared, single, work") {
 		t.Errorf("unknown queue: %+v", p)
@@ -149,8 +149,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestETag proves that a client that has an answer already gets 304 as long as the answer is valid: until an event,
-// until it becomes stale, and for a forecast until the next second.
+// TestETag proves that a client that already has an answer gets 304 as long as the answer is valid. It is valid until
+// an event, or until it becomes stale. A forecast is valid until the next second.
 func TestETag(t *testing.T) {
 	f := lively(t)
 	for path, clock := range map[string]bool{
@@ -264,7 +264,7 @@ func TestMetricsLint(t *testing.T) {
 	}
 }
 
-// TestNoUserNames proves that no answer and no metric shows who runs what.
+// TestNoUserNames proves that no answer and no metric has the name of the user of a job.
 func TestNoUserNames(t *testing.T) {
 	f := lively(t)
 	paths := []string{
@@ -348,8 +348,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestQueueRules proves that the rules of a queue describe what the forecasts use: a configured policy, the jobs' own
-// priorities, or the rules that were learnt from the starts, with how much is still needed; in words and numbers.
+// TestQueueRules proves that the rules of a queue describe what the forecasts use. These are a configured policy, the
+// priorities of the jobs, or the rules that were learnt from the starts. If more starts are needed, the rules say how
+// many. They are given in words and numbers.
 func TestQueueRules(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "configured", Procs: 10, Policy: "fcfs"},
 		pipeline.ClusterConfig{Name: "priorities", Procs: 10}, pipeline.ClusterConfig{Name: "young", Procs: 10})

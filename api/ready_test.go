@@ -43,7 +43,7 @@ func (f *fixture) ready(status int, text string) {
 	}
 }
 
-// standing passes problems of a cluster's log to the pipeline.
+// standing passes lasting problems of a cluster's log to the pipeline.
 func (f *fixture) standing(cluster string, problems ...tail.Problem) {
 	f.Helper()
 	f.deliver(&source.Delivery{Source: f.sources[cluster], Standing: problems, CaughtUp: true})
@@ -54,8 +54,8 @@ func denied(path string) tail.Problem {
 		Err: &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}}
 }
 
-// TestReady proves that a server is healthy at once, that it is ready when one cluster can be forecast and every source
-// was read to its end or failed, and that later failures do not take it out of service unless strict is requested.
+// TestReady proves that a server is healthy at once. It is ready when one cluster can be forecast and every source
+// was read to its end or failed. Later failures make it unready only if strict is requested.
 func TestReady(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
 	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
@@ -95,14 +95,14 @@ func TestReadyMiddle(t *testing.T) {
 		"not ready\nsource_reading: source main/log: still reading what was there before\n")
 }
 
-// TestReadySameWords proves that /readyz, /v1/health and the metrics have source, file and reason in the same words,
-// whatever a file's name contains, and that a condition keeps its begin while it lasts.
+// TestReadySameWords proves that /readyz, /v1/health and the metrics give source, file and reason in the same words,
+// whatever the name of a file contains. A condition keeps its beginning while it lasts.
 func TestReadySameWords(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
 	hostile := "/var/log/\x1b[31mx\n\u202e\xff\"}"
 	began := f.now
-	f.standing("main", denied(hostile), denied(hostile)) // twice: one series
+	f.standing("main", denied(hostile), denied(hostile)) // reported twice, but one series
 	f.now = f.now.Add(time.Minute)
 	f.standing("main", denied(hostile))
 	var got wire.Health
@@ -161,9 +161,9 @@ func TestReadyStale(t *testing.T) {
 	}
 }
 
-// TestReadyClock proves that records ahead of the clock and a log whose clock is wrong are ordinary conditions: in
-// /readyz, /v1/health and the metrics, in the same words, with one begin however many records there are, and gone when
-// they end.
+// TestReadyClock proves that records ahead of the clock, and a log with a wrong clock, are ordinary conditions.
+// /readyz, /v1/health and the metrics show them in the same words. A condition has one beginning, however many such
+// records there are, and ends when they end.
 func TestReadyClock(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)

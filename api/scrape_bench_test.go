@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// BenchmarkScrape measures GET /metrics of a cluster of 10,000 running and 20,000 queued jobs in six queues of 40
-// users: with the same view again and again, and with a new view at each scrape, as on a busy cluster.
+// BenchmarkScrape measures GET /metrics of a cluster with 10,000 running and 20,000 queued jobs in six queues of 40
+// users. It uses the same view again and again, and then a new view for each scrape, as on a busy cluster.
 func BenchmarkScrape(b *testing.B) {
 	f, last := multitude(b, 10_000, 20_000)
 	handler := f.server.Handler()
@@ -32,7 +32,8 @@ func BenchmarkScrape(b *testing.B) {
 	})
 }
 
-// multitude returns a fixture with a history and numbers of jobs, and the instant of the last submission.
+// multitude returns a fixture with a history and the given numbers of jobs. It also returns the instant of the last
+// submission.
 func multitude(b testing.TB, running, queued int) (*fixture, float64) {
 	f := serve(b, main(16*running))
 	begin := f.history("main", "q0")

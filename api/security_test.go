@@ -184,9 +184,9 @@ func rights(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestAuthorizationMatrix proves that every endpoint answers no credential, a wrong one, a user's and an
-// administrator's as the table in docs/security.md says, over HTTP and HTTPS. An endpoint that is missing in the table
-// fails.
+// TestAuthorizationMatrix sends every endpoint four kinds of credentials: none, a wrong one, a user's and an
+// administrator's, over HTTP and HTTPS. The answers must follow the table in docs/security.md. The test fails for an
+// endpoint that is missing in the table.
 func TestAuthorizationMatrix(t *testing.T) {
 	table := rights(t)
 	for _, secure := range []bool{false, true} {
@@ -233,7 +233,7 @@ func (g *guarded) compare(pattern, credential, cell string) {
 		"403": http.StatusForbidden}[cell]
 	young := []string{"GET /v1/forecast", "GET /v1/when", "GET /v1/workload"}
 	if slices.Contains(young, pattern) && want == http.StatusOK {
-		want = http.StatusServiceUnavailable // the fixture's history is too short
+		want = http.StatusServiceUnavailable // the history of the fixture is too short
 	}
 	if pattern == "GET /v1/jobs/{id}" && cell == "own" {
 		want = http.StatusNotFound
@@ -278,8 +278,8 @@ func (g *guarded) headers(pattern string, resp answer) {
 	}
 }
 
-// TestOwnJobs proves that a user sees the own jobs with names and no others, that an administrator sees all, and which
-// form of names each setting shows to whom.
+// TestOwnJobs proves that a user sees the user's own jobs with names and no other jobs, and that an administrator
+// sees all jobs. It also proves for each setting which callers see names, and in which form.
 func TestOwnJobs(t *testing.T) {
 	users := func(g *guarded, credential string) map[string]string {
 		t.Helper()
@@ -350,8 +350,8 @@ func TestOwnJobs(t *testing.T) {
 	}
 }
 
-// TestAskingInOthersNames proves who may send requests in whose name, for every request with a user, an account, a
-// user's runs or a running job.
+// TestAskingInOthersNames proves who may send requests in another user's name. It covers every request with a user,
+// an account, a user's runs or a running job.
 func TestAskingInOthersNames(t *testing.T) {
 	g := guard(t, false, nil)
 	size := func(more string) string {
@@ -363,8 +363,8 @@ func TestAskingInOthersNames(t *testing.T) {
 	watch := func(body string) question { return question{path: "/v1/watch?request=" + url.QueryEscape(body)} }
 	for _, c := range []struct {
 		method        string
-		q             question // USER is replaced by the user that it names
-		account, mine bool     // whether it names only an account, and whether it names something of the secret user
+		q             question // USER is replaced by a user's name
+		account, mine bool     // account: the request names only an account; mine: it names data of the secret user
 	}{
 		{"GET", question{path: "/v1/wait?queue=work&procs=2&user=USER"}, false, false},
 		{"GET", question{path: "/v1/now?user=USER"}, false, false},
@@ -417,8 +417,8 @@ func TestDefaultInstallation(t *testing.T) {
 	}
 }
 
-// TestProblemsEverywhere proves that refusals of the mux have the form of RFC 9457, with the allowed methods, and that
-// bodies that are too long or broken are the client's fault.
+// TestProblemsEverywhere proves that the refusals of the mux have the form of RFC 9457, with the allowed methods.
+// Bodies that are too long or invalid give a status of 4xx.
 func TestProblemsEverywhere(t *testing.T) {
 	g := guard(t, false, nil)
 	for _, c := range []struct {

@@ -59,11 +59,11 @@ func table(points ...float64) wire.Runtime {
 	return r
 }
 
-// twoNodes returns a machine of two nodes. Jobs of one node take one of several lifetimes in turn, and jobs of both
-// nodes have repeatedly waited for the end of such a job. One has run for age.
+// twoNodes returns a machine of two nodes. Jobs with one node have the given lifetimes in turn. Jobs with both nodes
+// have repeatedly waited for the end of such a job. One of these jobs has run for age.
 func twoNodes(t testing.TB, age time.Duration, lives ...float64) *fixture {
 	nodes := cluster.PoolConfig{Name: "nodes", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 2}}
-	// All waits follow from the lifetimes, so that prior errors from elsewhere must not affect them.
+	// All waits should follow from the lifetimes. Therefore the prior errors of other logs are left out.
 	f := serveWith(t, pipeline.Config{Engine: engine.Config{Prior: &engine.Prior{{0}, {0}}},
 		Clusters: []pipeline.ClusterConfig{{Name: "main", Procs: 2, Pools: []cluster.PoolConfig{nodes}}}})
 	limit := time.Duration(slices.Max(lives)) * time.Second
@@ -97,7 +97,7 @@ func (f *fixture) tick(cluster, queue string, seconds float64) {
 	f.now = at(seconds)
 }
 
-// oneOrTwo asks how many nodes to request for a program that takes an hour on one and 35 minutes on both.
+// oneOrTwo asks how many nodes to request for a program that takes an hour on one node and 35 minutes on both.
 func (f *fixture) oneOrTwo() wire.Size {
 	f.Helper()
 	return f.size(&wire.SizeRequest{Places: []wire.Place{{Queue: "work"}}, Sizes: []int{1, 2},
@@ -115,9 +115,9 @@ func (f *fixture) candidate(s *wire.Size, queue string, procs int) wire.SizeCand
 	return wire.SizeCandidate{}
 }
 
-// TestSizeTwoNodes proves Downey's example (1996, section 1.1) from a log to the answer: of two nodes one is busy, and
-// the program takes 1 h on one and 35 min on both. All jobs take an hour, so that the answer changes when the running
-// job has 25 minutes left, at the age of 35.
+// TestSizeTwoNodes proves Downey's example (1996, section 1.1) from the log to the answer. One of two nodes is busy.
+// The program takes 1 h on one node and 35 min on both. All jobs take an hour. So the advice changes when the running
+// job has 25 minutes left, at the age of 35 minutes.
 func TestSizeTwoNodes(t *testing.T) {
 	for minutes, want := range map[int]int{1: 1, 20: 1, 34: 1, 36: 2, 45: 2, 59: 2} {
 		f := twoNodes(t, time.Duration(minutes)*time.Minute, 3600)
@@ -136,8 +136,9 @@ func TestSizeTwoNodes(t *testing.T) {
 	}
 }
 
-// TestSizeTwoNodesUncertain proves that the mean of an uncertain remaining time decides: half the jobs take 30 minutes,
-// half of them 100. Young ones have more than 25 minutes left on average; one of 90 minutes has at most about 10.
+// TestSizeTwoNodesUncertain proves that the mean of an uncertain remaining time decides. Half of the jobs take 30
+// minutes, and half take 100. A young job has more than 25 minutes left on average. A job of 90 minutes has at most
+// about 10.
 func TestSizeTwoNodesUncertain(t *testing.T) {
 	seen := map[int]bool{}
 	for _, minutes := range []int{2, 10, 25, 35, 50, 65, 72, 78, 85, 95} {
@@ -165,7 +166,7 @@ func busy(t testing.TB) *fixture {
 		pipeline.ClusterConfig{Name: "idle", Procs: 32, Queues: []string{"all"}})
 	begin := max(f.history("main", "free"), f.history("idle", "all"))
 	var events []job.Event
-	for i := range 40 { // the large jobs wait for the end of others
+	for i := range 40 { // large jobs wait for the ends of others
 		ahead := one{id: fmt.Sprint("a", i), queue: "full", procs: 60, limit: 10 * time.Hour, submit: begin,
 			start: begin, end: begin + 36_000}.events("main")
 		large := one{id: fmt.Sprint("l", i), queue: "full", procs: 8 << (i % 4), limit: time.Hour,
@@ -261,7 +262,7 @@ func TestSizeObjectives(t *testing.T) {
 			!strings.Contains(s.Advice.Reason, "by the deadline") {
 			t.Errorf("by %s: %s, in time %v, score %v", deadline, s.Advice.Reason, *best.InTime, *best.Score)
 		}
-		for _, c := range s.Candidates { // 1 processor takes 22 h
+		for _, c := range s.Candidates { // on 1 processor the job takes 22 h
 			if *c.InTime > *best.InTime || c.Procs == 1 && *c.InTime != 0 {
 				t.Errorf("by %s: %d processors are in time with %v, the best with %v", deadline, c.Procs, *c.InTime,
 					*best.InTime)
@@ -402,8 +403,8 @@ func TestSizeRunning(t *testing.T) {
 	}
 }
 
-// TestSizeStanding proves that standing advice remains until another one is better by enough, and until it has stood
-// for long enough.
+// TestSizeStanding proves that given advice stays until other advice is better by enough, and until the given advice
+// has stood for long enough.
 func TestSizeStanding(t *testing.T) {
 	f := busy(t)
 	ask := func(procs int, since time.Time, gain, hold float64) wire.SizeAdvice {
@@ -526,9 +527,10 @@ func sixtyFour() *wire.SizeRequest {
 	}
 }
 
-// TestSizeWork proves that an answer of 64 candidates from a warm view does a bounded amount of work that does not grow
-// with the jobs of the cluster. It counts allocations: about 150 a candidate are ours, and several times as many with
-// the race detector, which prevents pools from sharing memory.
+// TestSizeWork proves that an answer of 64 candidates does a limited amount of work if the view has answered requests
+// before. The work does not grow with the number of jobs of the cluster. The test counts allocations. About 150 per
+// candidate are waitcast's own. With the race detector there are several times as many, because it prevents pools
+// from sharing memory.
 func TestSizeWork(t *testing.T) {
 	var allocations []float64
 	for _, size := range []struct{ running, queued int }{{100, 20}, {400, 80}} {
@@ -545,7 +547,7 @@ func TestSizeWork(t *testing.T) {
 	}
 }
 
-// BenchmarkSize measures an answer of 64 candidates through the whole handler, from a warm view.
+// BenchmarkSize measures an answer of 64 candidates through the whole handler. The view has answered requests before.
 func BenchmarkSize(b *testing.B) {
 	for _, size := range []struct{ running, queued int }{{100, 20}, {1000, 200}} {
 		b.Run(fmt.Sprintf("running=%d,queued=%d", size.running, size.queued), func(b *testing.B) {

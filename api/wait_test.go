@@ -23,8 +23,8 @@ func main(procs int, queues ...string) pipeline.ClusterConfig {
 	return pipeline.ClusterConfig{Name: "main", Procs: procs, Queues: queues}
 }
 
-// near reports whether two numbers agree within the tolerance of the answers: .1 s of rounding and headqueue's .001 of
-// the value.
+// near reports whether two numbers agree within the tolerance of the answers: 0.1 s of rounding, and 0.001 of the
+// value from headqueue.
 func near(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= .51+.0011*want
 }
@@ -75,9 +75,9 @@ func TestWaitNow(t *testing.T) {
 	}
 }
 
-// TestWaitOneRunningJob proves the explanation of a forecast behind one running job of age a with a known law: the
-// model, the pool's state, and Downey's answer, by eq. 4 of Downey 1996 a median of sqrt(tmax a) - a. The forecast
-// itself rises, is never negative, and its probabilities match its quantiles.
+// TestWaitOneRunningJob checks the explanation of a forecast behind one running job of age a with a known law: the
+// model, the state of the pool, and Downey's answer. By eq. 4 of Downey 1996 its median is sqrt(tmax a) - a. The
+// forecast itself rises, is never negative, and has probabilities that agree with its quantiles.
 func TestWaitOneRunningJob(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -122,8 +122,8 @@ func TestWaitOneRunningJob(t *testing.T) {
 	}
 }
 
-// TestReasonOfLearntWaits proves that the sentence does not contradict the numbers: processors are free and no job is
-// ahead, but every job of the queue has waited for ten minutes.
+// TestReasonOfLearntWaits proves that the sentence about the reason does not contradict the numbers. Processors are
+// free and no job is ahead, but every job of the queue has waited for ten minutes.
 func TestReasonOfLearntWaits(t *testing.T) {
 	f := serve(t, main(10))
 	now := 0.
@@ -145,8 +145,8 @@ func TestReasonOfLearntWaits(t *testing.T) {
 	}
 }
 
-// TestStartBy proves that the probability of a start by an instant comes from the same distribution as start_within, in
-// GET and POST, that the levels bound it, and that it can be given as an instant or as a duration from now.
+// TestStartBy proves that the probability of a start by an instant comes from the same distribution as start_within,
+// in GET and POST. The levels are bounds of the probability. The instant can also be given as a duration from now.
 func TestStartBy(t *testing.T) {
 	f := lively(t)
 	const ask = "queue=work&procs=4&time_limit=2h"
@@ -235,8 +235,8 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// TestWaitBehindQueue proves that the answer counts the jobs ahead but not the held ones, and that a job that would fit
-// alone waits for those ahead.
+// TestWaitBehindQueue proves that the answer counts the jobs ahead but not the held jobs. A job that could start if
+// it were alone waits for the jobs ahead.
 func TestWaitBehindQueue(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -280,7 +280,7 @@ func TestWaitErrors(t *testing.T) {
 		query   string
 		status  int
 		reason  string
-		words   []string // each must be in detail or hint
+		words   []string // each word must be in detail or hint
 	}{
 		{"larger than the machine", 10, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"11", "10"}},
 		{"unknown queue", 10, busy, "queue=werk&procs=1", 404, "unknown_queue",
@@ -323,8 +323,8 @@ func TestWaitErrors(t *testing.T) {
 	}
 }
 
-// TestWaitNames proves which parameters a client may leave out: the queue and the cluster if there is only one, and
-// procs if it gives nodes.
+// TestWaitNames proves which parameters a client may leave out: the queue or the cluster if there is only one, and
+// procs if the client gives nodes.
 func TestWaitNames(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -362,8 +362,8 @@ func TestWaitClusters(t *testing.T) {
 	}
 }
 
-// TestWaitStale proves that an answer gives its age. Past the limit it is marked stale and computed for the instant of
-// the newest record. A record from the future has age 0.
+// TestWaitStale proves that an answer has its age. If the age exceeds the limit, the answer is marked as stale and is
+// computed for the instant of the newest record. A record from the future has age 0.
 func TestWaitStale(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -393,7 +393,7 @@ func TestWaitStale(t *testing.T) {
 		if strings.Contains(w.Reason, "STALE") != c.stale {
 			t.Errorf("%s: reason %q", c.name, w.Reason)
 		}
-		from := f.now // the instant that the quantiles count from
+		from := f.now // instant from which the quantiles count
 		if c.stale || c.after < 0 {
 			from = newest
 		}
@@ -403,8 +403,8 @@ func TestWaitStale(t *testing.T) {
 	}
 }
 
-// TestWaitUnreadableSource proves that an answer is stale, with the reason, when one of two logs has been unreadable
-// for longer than the limit, however fresh the other one is.
+// TestWaitUnreadableSource proves that an answer is stale if one of two logs cannot be read for longer than the
+// limit, however new the other log's records are. The answer has the reason.
 func TestWaitUnreadableSource(t *testing.T) {
 	f := serve(t, main(10))
 	second := source.Config{Name: "main/second", Format: collector.Format{Name: "test"},

@@ -17,7 +17,7 @@ import (
 const hour = 3600.
 
 // holes returns a machine of 10 processors. Again and again one job of 6 processors runs to its limit of 5 h, and one
-// job of all 10 waits behind it. So 4 processors stand empty, and only a job that ends in time is let onto them. The
+// job of all 10 waits behind it. Meanwhile 4 processors are free, and only a job that ends in time may use them. The
 // history ends 600 s after such a pair has arrived. A second pool of 4 processors is empty.
 func holes(t testing.TB) *fixture {
 	pools := []cluster.PoolConfig{

@@ -28,7 +28,7 @@ import (
 
 // The tests here run in bubbles of testing/synctest, each with its own clock, over unbuffered connections in memory.
 
-// pipes is a listener whose connections are made in memory.
+// pipes is a listener whose connections are in memory.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -65,19 +65,19 @@ func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// station is a daemon's server on connections in memory, set up as package daemon does.
+// station is a daemon's server with connections in memory, configured as in package daemon.
 type station struct {
 	*fixture
 	pipes  *pipes
 	server *http.Server
 	client *http.Client
 	done   chan error
-	began  float64 // the start of the running job, in seconds after the epoch
+	began  float64 // start of the running job, in seconds after the epoch
 	clock  atomic.Pointer[time.Time]
 	rest   func() // waits one second
 }
 
-// newStation opens a station for at most that many watching clients, or for the usual number with 0.
+// newStation starts a station. It allows at most the given number of watching clients; 0 means the usual number.
 func newStation(f *fixture, watchers int) *station {
 	requests, end := context.WithCancel(context.Background())
 	s := &station{fixture: f, pipes: newPipes(), done: make(chan error, 1), began: f.now.Sub(epoch()).Seconds() - 300}
@@ -131,11 +131,11 @@ type event struct{ id, name, data string }
 type ear struct {
 	status int
 	header http.Header
-	body   []byte // the body of a refusal
+	body   []byte // body of a refusal
 	cancel context.CancelFunc
 	mu     sync.Mutex
 	heard  []event
-	notes  int  // the number of comments
+	notes  int  // number of comments
 	brief  bool // true if the ear keeps no data
 	ended  bool
 }
@@ -232,7 +232,7 @@ func oneOrTwoNodes() *wire.SizeRequest {
 		Runtime: table(1, 3600, 2, 2100), TimeLimit: "1h"}
 }
 
-// step takes in events as the log would give them. Then it waits until every goroutine is idle and one second has
+// step passes events to the pipeline as a log would. Then it waits until every goroutine is idle and one second has
 // passed.
 func (s *station) step(events ...job.Event) {
 	s.Helper()
@@ -259,7 +259,7 @@ func (s *station) flip(round int) {
 		start: s.began, end: -1}.events("main")...)
 }
 
-// watching runs a test in a bubble, on a machine of two nodes of which one is busy.
+// watching runs a test in a bubble. The machine has two nodes, and one of them is busy.
 func watching(t *testing.T, test func(*testing.T, *station)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func watching(t *testing.T, test func(*testing.T, *station)) {
 	})
 }
 
-// tickAt takes in an event of the log that says only that so many seconds have passed.
+// tickAt passes an event of the log that only shows that the given number of seconds has passed.
 func (s *station) tickAt(after float64) {
 	s.Helper()
 	then := s.now.Add(time.Duration(after * float64(time.Second)))

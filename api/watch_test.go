@@ -65,8 +65,9 @@ func TestWatchSteady(t *testing.T) {
 	})
 }
 
-// TestWatchResumes proves that a client that comes back with the id of the newest event gets nothing until the advice
-// changes, even from a restarted daemon. A client that missed a change gets it at once. An invalid id does no harm.
+// TestWatchResumes proves that a client that reconnects with the id of the newest event receives nothing until the
+// advice changes, even from a restarted daemon. A client that missed a change receives it at once. An invalid id does
+// no harm.
 func TestWatchResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 0)
@@ -163,8 +164,9 @@ func TestWatchSharesWork(t *testing.T) {
 		if n := s.metric("waitcast_watch_evaluations_total"); n != 4 {
 			t.Errorf("%v evaluations after another view, want 4", n)
 		}
-		s.deliver(&source.Delivery{Source: s.sources["main"], CaughtUp: true}) // published again without any news
-		time.Sleep(time.Minute)                                                //nolint:forbidigo // the bubble's clock
+		// Publishes a view again without a change.
+		s.deliver(&source.Delivery{Source: s.sources["main"], CaughtUp: true})
+		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
 		synctest.Wait()
 		if n := s.metric("waitcast_watch_evaluations_total"); n != 4 {
 			t.Errorf("%v evaluations after a view without news, want 4", n)
@@ -172,8 +174,8 @@ func TestWatchSharesWork(t *testing.T) {
 	})
 }
 
-// TestWatchBounded proves that the server refuses one client too many. A place becomes free when a client leaves. A
-// client that is refused because of its question takes no place.
+// TestWatchBounded proves that the server refuses a client beyond the maximum. When a client disconnects, another one
+// is accepted. A client that is refused because of its request does not count.
 func TestWatchBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 2)
@@ -235,7 +237,7 @@ func TestWatchStale(t *testing.T) {
 	})
 }
 
-// heartbeats is longer than two heartbeats take.
+// heartbeats is a time in which there are at least two heartbeats.
 const heartbeats = 40 * time.Second
 
 // TestWatchRefuses proves that the server refuses a question that cannot be watched, before it streams anything.
@@ -265,9 +267,9 @@ func TestWatchRefuses(t *testing.T) {
 	}
 }
 
-// TestWatchMany proves that the memory of 1,000 clients does not grow under steady load: a view every second and a new
-// advice for all of them every ten seconds, for one minute of the bubble's clock. With WAITCAST_LONG the test runs five
-// minutes of that clock, and then five real ones over loopback.
+// TestWatchMany proves that the memory of 1,000 clients does not grow under steady load. There is a view every
+// second, and new advice for all of them every ten seconds, for one minute of the bubble's clock. With WAITCAST_LONG
+// the test runs for five minutes of that clock, and then for five real minutes over loopback.
 func TestWatchMany(t *testing.T) {
 	seconds := 60
 	if long() {
@@ -276,7 +278,7 @@ func TestWatchMany(t *testing.T) {
 	watching(t, func(_ *testing.T, s *station) { s.crowd(1000, seconds) })
 }
 
-// crowd lets that many clients watch for the given number of seconds.
+// crowd lets clients watch for a number of seconds.
 func (s *station) crowd(clients, seconds int) {
 	s.Helper()
 	ears := make([]*ear, clients)
@@ -318,7 +320,7 @@ func (s *station) crowd(clients, seconds int) {
 	}
 }
 
-// TestWatchLoopback is TestWatchMany over real connections and with a real clock.
+// TestWatchLoopback does the same as TestWatchMany over real connections and with a real clock.
 func TestWatchLoopback(t *testing.T) {
 	if !long() {
 		t.Skip("five minutes of 1,000 connections: only with WAITCAST_LONG=1")

@@ -106,7 +106,8 @@ func TestWorkloadHours(t *testing.T) {
 	}
 }
 
-// TestWorkloadRefused proves that a refusal says what is wrong with the question, or what the model lacks.
+// TestWorkloadRefused proves that a refusal says what is wrong with the request, or which data the model does not
+// have.
 func TestWorkloadRefused(t *testing.T) {
 	f := lively(t)
 	for query, want := range map[string]struct {
@@ -151,7 +152,7 @@ func (l *leaver) Write(b []byte) (int, error) {
 // left, and that the client's place is then free.
 func TestWorkloadEndsWithTheClient(t *testing.T) {
 	f := worked(t)
-	for range 5 { // more than the server draws at the same time
+	for range 5 { // more than the server draws at once
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &leaver{httptest.NewRecorder(), 20_000, cancel}
 		f.server.Handler().ServeHTTP(w,

@@ -89,8 +89,8 @@ func TestRowsOfElements(t *testing.T) {
 	}
 }
 
-// TestForecastOfAnArrayKnowsNoStart proves that the forecast of an array's last element is that of the whole array at
-// its submission, however many elements started at the same instant.
+// TestForecastOfAnArrayKnowsNoStart proves that the forecast of an array's last element is the forecast of the whole
+// array at its submission, however many elements started at the same instant.
 func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	quantiles := func(atOnce int) []float64 {
 		store := &memory{}
@@ -157,13 +157,13 @@ func TestRestartWithinAnArray(t *testing.T) {
 	}
 }
 
-// bounded fails if a transaction is larger than allowed.
+// bounded is a store that fails if a transaction is larger than allowed.
 type bounded struct {
 	memory
 	t        *testing.T
 	commits  int
-	killAt   int // the commit that fails for good; 0 for none
-	together int // the most entries of one transaction
+	killAt   int // number of the commit from which on all fail; 0 for none
+	together int // largest number of entries of one transaction
 }
 
 func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
@@ -209,7 +209,7 @@ func TestCommitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCommitsAreBoundedInBytes proves that the bound also counts the bytes of texts: a commit holds about 16 MiB of
+// TestCommitsAreBoundedInBytes proves that the limit also counts the bytes of texts: a commit has about 16 MiB of
 // them.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
 	if testing.Short() {

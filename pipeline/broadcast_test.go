@@ -3,7 +3,7 @@ package pipeline
 import "testing"
 
 // TestBell proves that a ring wakes all waiting goroutines once, that goroutines that wait later need the next ring,
-// and that nobody has to wait.
+// and that a ring does not wait for any goroutine.
 func TestBell(t *testing.T) {
 	var b broadcaster
 	b.broadcast()

@@ -64,11 +64,11 @@ func failures(p *Pipeline) string {
 	return strings.Join(out, "\n")
 }
 
-// faultyStore is a store of which some parts cannot be read.
+// faultyStore is a store in which some parts cannot be read.
 type faultyStore struct {
 	modelstore.Store
 	journal bool // the journal is damaged
-	away    int  // how often reading the second chunk of a history fails
+	away    int  // number of times that reading the second chunk of a history fails
 }
 
 func (f *faultyStore) Replay(ctx context.Context, after int64, fn func(modelstore.Entry) error) error {

@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// TestToldChanges proves that the engine gets the scheduler's reports of a queue's time limit and of its nodes. Another
-// limit, or the loss of a third of the nodes, is a change that the view shows. A first or a repeated report is none.
+// TestToldChanges proves that the engine gets the scheduler's reports about the time limit of a queue and about its
+// nodes. A different limit, or the loss of a third of the nodes, is a change that the view shows. A first or a
+// repeated report is not a change.
 func TestToldChanges(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0

@@ -68,7 +68,7 @@ func (c *clocked) write(seconds float64, since time.Duration, events ...job.Even
 	take(c.t, c.p, d)
 }
 
-// tick does what is due at an instant of the clock.
+// tick performs the actions that are due at an instant of the clock.
 func (c *clocked) tick(seconds float64) {
 	c.t.Helper()
 	c.now = at(seconds)
@@ -261,8 +261,8 @@ func TestClockOffset(t *testing.T) {
 	})
 }
 
-// TestClockLeftAlone proves that nothing is corrected without a wrong clock: not for jitter, not for hosts that differ
-// by minutes, not for lines written or read late, and not for history.
+// TestClockLeftAlone proves that nothing is corrected if the clock is right. The test uses jitter, hosts whose clocks
+// differ by minutes, lines that are written or read late, and history.
 func TestClockLeftAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, of := range map[string]func(i int) (ahead float64, since time.Duration){
@@ -334,8 +334,8 @@ func TestClockConfigured(t *testing.T) {
 	}
 }
 
-// TestAsideBounded proves that the number of records set aside is bounded, and that a record beyond the bound is a bad
-// line.
+// TestAsideBounded proves that the number of records that are set aside is limited. A record beyond the limit is a
+// bad line.
 func TestAsideBounded(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	var events []job.Event
@@ -368,7 +368,7 @@ func (s *dying) Commit(ctx context.Context, batch modelstore.Batch) error {
 	return s.Store.Commit(ctx, batch)
 }
 
-// dieAfter takes in a delivery and is killed after a number of transactions.
+// dieAfter passes a delivery to the writer, which is killed after a number of transactions.
 func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 	c.t.Helper()
 	ctx, kill := context.WithCancel(context.Background())

@@ -45,9 +45,9 @@ func (s *onlyRead) written(by string) error {
 	return modelstore.ErrReadOnly
 }
 
-// TestFollowingIsTheSame proves that a pipeline that follows a journal has, bit for bit, the state, models and engine
-// of its writer, from whatever point it joins. It writes nothing. It reports when it cannot read, and gives up only
-// when the configuration behind the journal changes.
+// TestFollowingIsTheSame proves that a pipeline that follows a journal has the same state, models and engine as the
+// writer of the journal, bit for bit, from whatever point it starts. It writes nothing. It reports when it cannot
+// read. It ends only when the configuration behind the journal changes.
 func TestFollowingIsTheSame(t *testing.T) {
 	events := mangle(workload(t, 220, 21), 21)
 	for _, join := range []int{0, 3, 9} {
@@ -86,7 +86,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 				got[0].Name != "c/database" {
 				t.Errorf("the view's sources are %+v", got)
 			}
-			// the newest instant is published once there is time to copy the engine
+			// The newest instant is published once there is time to copy the engine.
 			for begun := time.Now(); f.View("c").Seq != w.seq; {
 				if time.Since(begun) > time.Minute {
 					t.Fatalf("the follower is at event %d, the writer at %d", f.View("c").Seq, w.seq)
@@ -120,7 +120,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 	}
 }
 
-// unreadReason returns why a source brings nothing, or "".
+// unreadReason returns the reason why a source delivers nothing. It returns "" if there is none.
 func unreadReason(s *readmodel.SourceStatus) string {
 	if c := s.Unreadable(); c != nil {
 		return c.Reason

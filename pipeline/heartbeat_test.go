@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestIdle proves that Idle stays small while the writer has nothing to do, grows while the writer hangs in the store,
-// and falls again afterwards.
+// TestIdle proves that Idle stays small while the writer has nothing to do, grows while the writer is blocked in the
+// store, and becomes small again afterwards.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = 100 * time.Millisecond // five rounds of a writer with nothing to do

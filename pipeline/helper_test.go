@@ -56,7 +56,7 @@ func testConfig() Config {
 	}
 }
 
-// mustNew returns the pipeline, and panics on an error: a test's configuration must be valid.
+// mustNew returns the pipeline. It panics on an error, because the configuration of a test must be valid.
 func mustNew(p *Pipeline, err error) *Pipeline {
 	if err != nil {
 		log.Panic(err)
@@ -87,7 +87,7 @@ func deliveries(src *source.Config, events []job.Event, most int, seed uint64) [
 	return out
 }
 
-// take gives deliveries to the writer, each as one transaction.
+// take passes deliveries to the writer, each as one transaction.
 func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	t.Helper()
 	for _, d := range ds {
@@ -98,7 +98,7 @@ func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	p.publishAtOnce()
 }
 
-// lanes returns what the pipeline would save, except the counters of records that changed nothing.
+// lanes returns the data that the pipeline would save, without the counters of records that changed nothing.
 func lanes(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := map[string][]byte{}

@@ -65,7 +65,7 @@ func putHistory(t testing.TB, store modelstore.Store, id string, mode past.Mode,
 	return h
 }
 
-// teachNow puts a history in force, and the rebuild begins.
+// teachNow puts a history in force and begins the rebuild.
 func teachNow(t testing.TB, ctx context.Context, p *Pipeline, h past.History) {
 	t.Helper()
 	call := &teaching{ctx: ctx, cluster: "c", history: h, done: make(chan error, 1)}
@@ -95,7 +95,7 @@ func learns(t testing.TB, p *Pipeline, store modelstore.Store, mode past.Mode, e
 	swapNow(t, p)
 }
 
-// follows takes in events in deliveries of a random length.
+// follows passes events to the writer in deliveries of random length.
 func follows(t testing.TB, p *Pipeline, src *source.Config, events []job.Event) {
 	t.Helper()
 	take(t, p, deliveries(src, events, 40, 3)...)
@@ -119,7 +119,7 @@ func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]
 	return rows
 }
 
-// learnt returns the saved parts that do not depend on which forecasts were really served.
+// learnt returns the saved parts that do not depend on the forecasts that were really served.
 func learnt(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := lanes(t, p)
@@ -175,9 +175,9 @@ func fastConfig() Config {
 	return cfg
 }
 
-// TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay do not depend on when
-// the history was imported, nor on kills of the daemon while it learnt. Jobs outside the full part have no rows, and
-// the others are marked as replayed.
+// TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay depend neither on the
+// time of the import nor on kills of the daemon while it learnt the history. Jobs outside the full part have no rows,
+// and the others are marked as replayed.
 func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
@@ -278,8 +278,8 @@ func TestHistoryBesideTheLog(t *testing.T) {
 	}
 }
 
-// TestHistoryKeepsWhatWasServed proves that when a state with a history replaces the one that served forecasts, the
-// forecasts of waiting jobs and the outcomes of live forecasts stay the same.
+// TestHistoryKeepsWhatWasServed replaces the state that served forecasts by a state with a history. It proves that
+// the forecasts of waiting jobs and the outcomes of live forecasts stay the same.
 func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	log := cut(t, 420, 200, 35)
 	store := newStore(t)
@@ -299,7 +299,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 		if f.Quantiles == nil || !slices.ContainsFunc(before.OpenForecasts, func(w accuracy.Waiting) bool {
 			return slices.Equal(w.Quantiles, f.Quantiles)
 		}) {
-			continue // these forecasts are made when their instant is over
+			continue // these forecasts are made when their instant has ended
 		}
 		served++
 		if got == nil || !slices.Equal(f.Quantiles, got.Quantiles) {
@@ -373,7 +373,7 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 	if usable, ok := p.unlearnt.of("c"); !ok || usable {
 		t.Fatalf("after a change of the configuration, the state is usable (%t)", usable)
 	}
-	if err := p.finish(); err != nil { // it must not save the empty state
+	if err := p.finish(); err != nil { // the empty state must not be saved
 		t.Fatal(err)
 	}
 	if err := p.beginRebuilds(t.Context()); err != nil {
@@ -424,8 +424,8 @@ func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	}
 }
 
-// TestTimeThatRemains proves that the estimate of a fast replay counts the newest jobs, which are followed in full, at
-// their higher cost.
+// TestTimeThatRemains proves that the estimate of a fast replay counts the newest jobs at their higher cost, because
+// they are followed in full.
 func TestTimeThatRemains(t *testing.T) {
 	r := &rebuild{history: past.History{Mode: past.Fast, Events: 3000, Submissions: 1000}, began: time.Now()}
 	r.plans.Newest = 100

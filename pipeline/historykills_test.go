@@ -43,7 +43,7 @@ func TestHistoryThroughKills(t *testing.T) {
 		p, src = newPipeline(testConfig(), store, collector.Live)
 		restore(t, p, "one")
 		if died == beforeTeach {
-			learns(t, p, store, past.Exact, log.past) // the staged chunks are gone
+			learns(t, p, store, past.Exact, log.past) // the chunks that were stored but not in force are deleted
 		} else if len(p.unlearnt.list()) > 0 {
 			if err := p.beginRebuilds(t.Context()); err != nil {
 				t.Fatal(err)

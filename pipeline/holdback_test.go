@@ -109,8 +109,8 @@ func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 	})
 }
 
-// TestHeldBackEventsOfADumpAreReleased proves that the held-back events of a log that was read to its end are taken in
-// when nothing more comes, because a dump has no later submission.
+// TestHeldBackEventsOfADumpAreReleased proves that the held-back events of a log that was read to its end are
+// processed when nothing follows. This is needed because a dump has no later submission.
 func TestHeldBackEventsOfADumpAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}

@@ -36,7 +36,7 @@ func picture(v *readmodel.View) []cluster.Job {
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
 			one := *j
-			one.Seq = 0 // it counts the imported events too
+			one.Seq = 0 // Seq counts the imported events too
 			out = append(out, one)
 		}
 	}
@@ -44,7 +44,7 @@ func picture(v *readmodel.View) []cluster.Job {
 }
 
 // TestOldImportsReplay proves that the journal of an earlier build still gives its former state. In such a journal
-// imported jobs stand among the followed ones, under a source of their own and in any order of time. They do not change
+// imported jobs are among the followed ones, with a source of their own and in any order of time. They do not change
 // which jobs run and wait, and their lifetimes are learnt.
 func TestOldImportsReplay(t *testing.T) {
 	const past = 40

@@ -24,8 +24,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// forecasts returns the quantiles of every forecast made so far for a job submitted before an instant, or the reason
-// why it has none. It covers the scored jobs and the waiting ones.
+// forecasts returns the forecasts of all jobs submitted before an instant: the quantiles, or the reason why there are
+// none. It covers the scored jobs and the waiting ones.
 func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]string {
 	all := map[string]string{}
 	for _, r := range rows {
@@ -129,7 +129,7 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// outcome holds what a row says of its job's wait.
+// outcome is a row's data about the wait of its job.
 type outcome struct {
 	ID, Outcome string
 	Attempt     int
@@ -216,8 +216,8 @@ func TestSizesOfUnknownSize(t *testing.T) {
 	}
 }
 
-// TestPinball checks the loss against values worked out by hand: the level times what the forecast is too low, or (1 -
-// level) times what it is too high.
+// TestPinball checks the loss against values computed by hand. If the forecast is too low, the loss is the level
+// times the difference. If it is too high, the loss is (1 - level) times the difference.
 func TestPinball(t *testing.T) {
 	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4},
 		{.25, 10, 10, 0}} {

@@ -27,7 +27,7 @@ func loadConfig() Config {
 	return cfg
 }
 
-// asHistory returns the events as those of a log that is read afterwards.
+// asHistory returns the events of a log that is read later than it was written.
 func asHistory(events []job.Event) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -36,7 +36,8 @@ func asHistory(events []job.Event) []job.Event {
 	return out
 }
 
-// readAll takes in deliveries, of which the last ends the log, and returns the load forecast made after them.
+// readAll passes deliveries to the writer; the last of them ends the log. It returns the load forecast that was made
+// afterwards.
 func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *loadforecast.Outlook {
 	t.Helper()
 	ds[len(ds)-1].CaughtUp = true
@@ -146,8 +147,8 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored it.
-// From the first saving on it is stored as a saved model of the newest event.
+// TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored
+// its state. From the first saving on, the state is stored as a saved model of the newest event.
 func TestLoadOfAnOldStore(t *testing.T) {
 	store := newStore(t)
 	p, src := newPipeline(loadConfig(), store, collector.Live)

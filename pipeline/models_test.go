@@ -20,8 +20,8 @@ import (
 )
 
 // TestModelsAreThoseOfTheFinishedJobs proves that the lane learns from events the same models as a direct fit to the
-// finished jobs: a fit for every queue and class and for all queues together, and chains in the order of submission.
-// Jobs that never ran, were requeued or whose end was lost give no lifetime.
+// finished jobs. There is a fit for every queue and class and for all queues together, and there are chains in the
+// order of submission. Jobs that never ran, were requeued or whose end was lost give no lifetime.
 func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	cfg := testConfig()
 	cfg.Models = livemodels.Config{MinSamples: 10}
@@ -51,7 +51,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 			ended[j.FirstQueue] = append(ended[j.FirstQueue], submission{j.Seq, j.Procs, seconds})
 		}})
 	}
-	take(t, p) // this takes in nothing, so that the view below shows the present lane
+	take(t, p) // processes no event, so that the view below shows the present lane
 	view := l.models.View()
 	if len(lifetimes) < 6 {
 		t.Fatalf("only %d classes have lifetimes: %s", len(lifetimes), src.Name)
@@ -94,8 +94,8 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	}
 }
 
-// TestChainsCountWhatBinds proves that the chains count sizes in the scarce resource of the pool: in GPUs where these
-// run short, not in processors.
+// TestChainsCountWhatBinds proves that the chains count sizes in the scarce resource of the pool. If the scarce
+// resource is GPUs, sizes are not counted in processors.
 func TestChainsCountWhatBinds(t *testing.T) {
 	binds := cluster.GPUs
 	cfg := testConfig()

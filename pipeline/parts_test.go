@@ -98,9 +98,9 @@ func (s *slurmStage) list(second float64, jobs ...listed) {
 	}
 }
 
-// play plays a morning on a cluster of 32 processors on which the QOS "normal" allows each user 8. ann's second job
-// waits for her first one, and eve's for dan's. bob's waits for processors until it is held. gil's was submitted on
-// hold and hal's with a begin time.
+// play simulates a morning on a cluster of 32 processors. The QOS "normal" allows each user 8 processors. ann's
+// second job waits for her first job, and eve's job waits for dan's. bob's job waits for processors until it is held.
+// gil's job was submitted held, and hal's job has a begin time.
 func (s *slurmStage) play() {
 	s.t.Helper()
 	facts := event(job.Machine, job.MachineID, 0)
@@ -156,15 +156,15 @@ func (s *slurmStage) play() {
 		event(job.End, "2", 800))
 }
 
-// partsOf holds what a row says of the parts of a wait.
+// partsOf is a row's data about the parts of a wait.
 type partsOf struct {
 	Wait, Blocked      float64
 	Predicted, Settled string
 }
 
-// TestPartsOfWaits proves what the ledger keeps of jobs whose reasons squeue gives: how long each was blocked, which
-// cause was forecast, and the settled reason. A wait that is forecast to be blocked is a part of the forecast of the
-// whole wait.
+// TestPartsOfWaits proves which data the ledger keeps about jobs whose reasons squeue reports: how long each was
+// blocked, the forecast cause, and the settled reason. A wait that is forecast to be blocked is a part of the
+// forecast of the whole wait.
 func TestPartsOfWaits(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -195,8 +195,8 @@ func TestPartsOfWaits(t *testing.T) {
 		"1": {0, 0, "resources", ""}, "2": {0, 0, "resources", ""}, "8": {0, 0, "resources", ""},
 		"3": {690, 690, "limit", "QOSMaxCpuPerUserLimit"},
 		"4": {489, 406, "hold", "Dependency"},
-		// At bob's submission nothing was known of ann's second job. The listing that has bob's job gives the reason of
-		// hers.
+		// At the submission of bob's job nothing was known about ann's second job. The listing that has bob's job
+		// also has the reason of ann's.
 		"5": {698, 350, "resources", "Resources"},
 		"6": {707, 587, "hold", "JobHeldUser"}, "7": {706, 286, "hold", "BeginTime"},
 	}
@@ -211,8 +211,8 @@ func slurmConfig() Config {
 	return cfg
 }
 
-// TestScoresOfParts proves that the output of squeue ends in scores. Of the eight jobs five were blocked, and the five
-// with a settled reason had the predicted one. The ledger gives the same scores.
+// TestScoresOfParts proves that the output of squeue leads to scores. Five of the eight jobs were blocked, and the
+// five jobs with a settled reason had the predicted reason. The ledger gives the same scores.
 func TestScoresOfParts(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -246,9 +246,9 @@ func TestScoresOfParts(t *testing.T) {
 	}
 }
 
-// TestCauseWithinABurst proves the forecast for jobs of one user that are submitted within a second, whose sizes and
-// owner the log does not give: they reach the user's limit together. Another user's job behind them is not delayed,
-// because jobs kept by a limit are in nobody's way.
+// TestCauseWithinABurst examines the forecast for jobs of one user that are submitted within a second. The log gives
+// neither their sizes nor their owner. They reach the user's limit together. Another user's job behind them is not
+// delayed, because jobs blocked by a limit delay no other job.
 func TestCauseWithinABurst(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)

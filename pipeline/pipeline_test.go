@@ -92,7 +92,7 @@ func forecast(rows []modelstore.Row) (n int) {
 	return n
 }
 
-// TestUnstorableEventIsRefused proves that an event that no store could keep goes to the quarantine and stops nothing.
+// TestUnstorableEventIsRefused proves that an event that no store could keep is put in quarantine and stops nothing.
 func TestUnstorableEventIsRefused(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -107,8 +107,8 @@ func TestUnstorableEventIsRefused(t *testing.T) {
 	}
 }
 
-// TestStoreFailsForAWhile proves that while the store fails, views are served and nothing is taken in. When the store
-// works again, no event is lost or doubled.
+// TestStoreFailsForAWhile proves that while the store fails, views are served and no event is processed. When the
+// store works again, no event is lost or processed twice.
 func TestStoreFailsForAWhile(t *testing.T) {
 	events := mangle(workload(t, 150, 3), 3)
 	undisturbed := &memory{}
@@ -137,7 +137,7 @@ func TestStoreFailsForAWhile(t *testing.T) {
 				ds <- d
 			}
 		}()
-		// saving the last snapshot may fail
+		// Saving the last snapshot may fail.
 		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") {
 			t.Fatal(err)
 		}

@@ -60,8 +60,8 @@ func contradiction(v *readmodel.View) string {
 	return ""
 }
 
-// TestViewIsOfOneInstant proves that state and forecasts of every view are of one instant, even while a log grows by
-// many lines at once and other load keeps the processors busy. The newest instant is published in the end.
+// TestViewIsOfOneInstant proves that state and forecasts of every view belong to one instant, even while a log grows
+// by many lines at once and other load keeps the processors busy. Finally the newest instant is published.
 func TestViewIsOfOneInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
@@ -169,7 +169,7 @@ func instantOver(t *testing.T, restored bool) {
 	}
 }
 
-// slowStore takes its time for each commit.
+// slowStore needs some time for each commit.
 type slowStore struct {
 	*memory
 	takes time.Duration

@@ -29,7 +29,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// scattered gives each job of a workload one of that many queues.
+// scattered assigns each job of a workload to one of the given number of queues.
 func scattered(events []job.Event, queues int) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -182,7 +182,7 @@ func openPostgres(t *testing.T, database string) modelstore.Store {
 	return store
 }
 
-// TestQueueLimitRaised proves that under a larger limit the queues in the journal get their own places back.
+// TestQueueLimitRaised proves that with a larger limit the queues in the journal get their own places back.
 func TestQueueLimitRaised(t *testing.T) {
 	events := scattered(workload(t, 60, 3), 20)
 	path := filepath.Join(t.TempDir(), "test.db")

@@ -38,7 +38,7 @@ type disturbance struct {
 	orderly bool // the process ends in order
 	between func(t *testing.T, s modelstore.Store) modelstore.Store
 	print   string // the configuration's fingerprint afterwards
-	again   int    // deliveries that are read a second time
+	again   int    // number of deliveries that are read a second time
 }
 
 func disturbances() []disturbance {
@@ -152,7 +152,7 @@ type reading struct {
 	pipeline   *Pipeline
 	want       kept
 	killed     []string       // the databases after each number of deliveries
-	ended      map[int]string // those of processes that ended in order, made when needed
+	ended      map[int]string // databases of processes that ended in order, which are made when needed
 	dir        string
 }
 
@@ -319,7 +319,7 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 	if last := want.Entries[len(want.Entries)-1].Seq; int64(len(want.Entries)) > last/2 {
 		t.Fatalf("%d of %d entries are still there: nothing to prove", len(want.Entries), last)
 	}
-	want.Entries, got.Entries = nil, nil // how many entries are pruned at which time is open
+	want.Entries, got.Entries = nil, nil // the number of pruned entries at a time is not fixed
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Fatalf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
 	}
@@ -333,7 +333,7 @@ func TestStopWhileTheStoreFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	store.fail = func(string) error {
 		cancel()
-		return context.DeadlineExceeded // any error that may pass
+		return context.DeadlineExceeded // any temporary error
 	}
 	ds := make(chan *source.Delivery, 1)
 	ds <- deliveries(src, workload(t, 3, 1), 100, 1)[0]

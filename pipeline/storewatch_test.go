@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// movableStore is a store in memory whose file can be taken away. The file of its zero value is in its place, and
-// empty.
+// movableStore is a store in memory that behaves as if its file could be moved. The zero value is empty, and its file
+// is in its place.
 type movableStore struct {
 	modelstore.Store // nil: the tests use only the methods below
 

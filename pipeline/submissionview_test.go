@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// longer returns the events of the jobs that ran for longer than that many seconds.
+// longer returns the events of the jobs that ran for longer than the given number of seconds.
 func longer(events []job.Event, seconds float64) []job.Event {
 	short := map[string]bool{}
 	for _, ev := range events {
@@ -29,7 +29,8 @@ func longer(events []job.Event, seconds float64) []job.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(ev job.Event) bool { return short[ev.ID] })
 }
 
-// toldLate moves the attributes of some jobs from their submissions to records that many seconds later.
+// toldLate moves the attributes of some jobs from their submissions to records that come the given number of seconds
+// later.
 func toldLate(events []job.Event, seconds int, which func(id string) bool) []job.Event {
 	var out []job.Event
 	for _, ev := range events {
@@ -168,7 +169,7 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	return fresh
 }
 
-// TestFewSights proves that a rule in event time bounds the number of kept views, however long the attributes stay
+// TestFewSights proves that a rule in event time limits the number of kept views, however long the attributes stay
 // unknown.
 func TestFewSights(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)

@@ -19,12 +19,13 @@ import (
 )
 
 // TestHeadOfQueue repeats Downey's own test (1996, sections 6.1 to 6.4) on other machines. The trace is scheduled
-// strictly first come, first served. Every job that reaches the head of the queue without room gets a forecast, and the
-// logarithms of the forecast and true waits at the head are correlated. Laws are fitted to the jobs that had ended by
-// then.
+// strictly first come, first served. Every job that reaches the head of the queue and cannot start gets a forecast.
+// The test correlates the logarithms of the forecast and true waits at the head. Laws are fitted to the jobs that had
+// ended by then.
 //
-// The expected figures are those of independent prototypes: KTH-SP2 .61 (combined) and .65 (exact), SDSC-SP2 .64 and
-// .69, SDSC-Par-96 .77 and .80. Their exact set-up (queues, windows) is not known, so the test allows .03.
+// The expected figures come from independent prototypes: KTH-SP2 0.61 (combined) and 0.65 (exact), SDSC-SP2 0.64 and
+// 0.69, SDSC-Par-96 0.77 and 0.80. Their exact settings (queues, windows) are not known, so the test allows a
+// difference of 0.03.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -156,7 +157,7 @@ func atHead(t *testing.T, jobs []simulator.Job, procs int) correlations {
 	}
 }
 
-// laws holds the lifetimes of jobs that have ended, per queue and class, as the daemon keeps them.
+// laws has the lifetimes of jobs that have ended, for each queue and class, as in the daemon.
 type laws struct {
 	windows map[[2]string]*uniformlog.Window
 	fits    map[[2]string]predictor.Law

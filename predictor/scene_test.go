@@ -47,8 +47,8 @@ func within(d *waittime.Distribution) []float64 {
 	return out
 }
 
-// TestOutageBlocksLongJobs proves that a job whose time limit reaches into an outage that leaves too little for it
-// starts before that outage or after it, never in between.
+// TestOutageBlocksLongJobs examines a job whose time limit reaches into an outage that leaves too few processors for
+// it. The job starts before that outage or after it, never in between.
 func TestOutageBlocksLongJobs(t *testing.T) {
 	f := NewForecaster()
 	for _, c := range []struct {
@@ -83,8 +83,8 @@ func TestOutageBlocksLongJobs(t *testing.T) {
 	}
 }
 
-// TestOutageWithoutEnd proves that a job waits forever for the end of an outage without an end, unless it can start
-// before the outage.
+// TestOutageWithoutEnd proves that a job that needs the processors of an outage without an end never starts, unless
+// it can start before the outage.
 func TestOutageWithoutEnd(t *testing.T) {
 	o := outage(4000, 0, 10)
 	o.Until = time.Time{}
@@ -102,7 +102,7 @@ func TestOutageWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestSizesInWhatBinds proves that a job that uses nothing of the scarce dimension is not in the way, and that an array
+// TestSizesInWhatBinds proves that a job that uses nothing of the scarce resource does not delay others. An array
 // counts as many jobs as it has tasks.
 func TestSizesInWhatBinds(t *testing.T) {
 	p := &cluster.Pool{Has: cluster.Vector{cluster.Procs: 128, cluster.GPUs: 8}, Binds: cluster.GPUs}

@@ -130,8 +130,9 @@ func (g *gate) want(w *httptest.ResponseRecorder, status int, body string) {
 	}
 }
 
-// TestTokensFileReload proves that tokens come and go with the file while the server runs. A broken file keeps the
-// earlier tokens in force and shows in a metric. Once the file is mended, the server takes it over.
+// TestTokensFileReload proves that tokens are added and removed with the file while the server runs. If the file is
+// invalid, the earlier tokens stay in force, and a metric shows the error. Once the file is corrected, the server
+// uses it.
 func TestTokensFileReload(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, file, line(t, "first", "user", "alice"))
@@ -203,9 +204,9 @@ func TestTokensFileMistakes(t *testing.T) {
 	}
 }
 
-// TestPasswords proves which role a user of the web-config file has, and that the server refuses other users and wrong
-// passwords with both challenges. Tokens work as well. A caller without credentials sees only whether the daemon lives.
-// Users come and go with the file.
+// TestPasswords proves which role a user of the web-config file has. The server refuses other users and wrong
+// passwords with both challenges. Tokens work as well. A caller without credentials can only see whether the daemon
+// is alive. Users are added and removed with the file.
 func TestPasswords(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	file, tokens := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")
@@ -214,7 +215,7 @@ func TestPasswords(t *testing.T) {
 	policy := access.Default()
 	policy.Admins = []string{"root"}
 	g := newGate(t, access.Options{WebConfigFile: file, TokensFile: tokens, Now: c.Now, Policy: policy})
-	for range 2 { // the second time the password is remembered
+	for range 2 { // the second time the password is cached
 		g.want(g.from(home, basic("alice", "a")), 200, `user "alice" "user alice"`)
 		g.want(g.from(home, basic("root", "r")), 200, "admin")
 	}
@@ -242,8 +243,8 @@ func TestPasswords(t *testing.T) {
 	g.want(g.from(home, basic("alice", "plain")), 401, "")
 }
 
-// TestPasswordGuessing proves that one address cannot try many passwords, that this keeps no other address from asking,
-// and that a password already known to be right is not counted.
+// TestPasswordGuessing proves that one address cannot try many passwords. Other addresses are not affected, and a
+// password that is already known to be right is not counted.
 func TestPasswordGuessing(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "web.yaml")
 	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q}\n", hash(t, "a")))
@@ -267,8 +268,8 @@ func TestPasswordGuessing(t *testing.T) {
 	g.want(g.from(abroad, basic("alice", "b")), 401, "")
 }
 
-// TestForeignCredentials proves that credentials of a kind that nobody configured are ignored: they may be meant for a
-// proxy in front of the daemon.
+// TestForeignCredentials proves that credentials of a kind that is not configured are ignored, because they may be
+// for a proxy in front of the daemon.
 func TestForeignCredentials(t *testing.T) {
 	g := newGate(t, access.Options{AdminToken: "the-admin-token"})
 	for _, h := range []string{"Basic YTpi", "Negotiate x", "Digest x", "Bearer", "Bearer ", "", "nonsense"} {
@@ -304,8 +305,8 @@ func TestHashedNames(t *testing.T) {
 	}
 }
 
-// TestPrepare proves that new rules come into force as a whole when they are applied, and not before. Rules that cannot
-// be used change nothing. A client keeps what it has used up of a limit that stays.
+// TestPrepare proves that new rules come into force as a whole when they are applied, and not before. Rules that
+// cannot be used change nothing. If a limit stays the same, a client's used part of it stays too.
 func TestPrepare(t *testing.T) {
 	dir, c := t.TempDir(), newClock()
 	file, web := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "web.yaml")

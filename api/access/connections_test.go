@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// door is a bound of connections with a server behind it.
+// door is a limit on connections with a server behind it.
 type door struct {
 	*testing.T
 	connections *access.Connections
@@ -31,8 +31,8 @@ func newDoor(t *testing.T, most, perClient int) *door {
 	return d
 }
 
-// knocks opens a connection. It returns the client's side and the server's side, which is nil if the bound refused the
-// connection.
+// knocks opens a connection. It returns the client's side and the server's side. The server's side is nil if the
+// limit refused the connection.
 func (d *door) knocks(from string) (net.Conn, *peer) {
 	d.Helper()
 	p := &peer{address: from}
@@ -44,8 +44,8 @@ func (d *door) knocks(from string) (net.Conn, *peer) {
 	return conn, p
 }
 
-// enters opens a connection and fails the test unless the bound lets it in, or refuses it, as wanted. A request comes
-// on it at once.
+// enters opens a connection and sends a request at once. The test fails unless the connection is accepted or refused,
+// as wanted.
 func (d *door) enters(from string, want bool) net.Conn {
 	d.Helper()
 	conn, p := d.knocks(from)
@@ -77,7 +77,7 @@ func (d *door) metric(name string) (sum float64) {
 	return sum
 }
 
-// TestConnectionsConfigured proves that a new bound holds for future connections, and that open ones still count.
+// TestConnectionsConfigured proves that a new limit applies to later connections, and that open ones still count.
 func TestConnectionsConfigured(t *testing.T) {
 	d := newDoor(t, 100, 1)
 	d.enters(abroad, true)
@@ -94,8 +94,8 @@ func TestConnectionsConfigured(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfOneClient proves that connections beyond a client's bound are closed, and that each connection that
-// ends makes room once. This host has no bound of its own.
+// TestConnectionsOfOneClient proves that connections beyond a client's limit are closed. Each connection that ends
+// makes room for one other. The host of the daemon has no such limit.
 func TestConnectionsOfOneClient(t *testing.T) {
 	d := newDoor(t, 10, 2)
 	d.enters("192.0.2.8:1", true)
@@ -110,8 +110,8 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	}
 }
 
-// TestOldestIdleGoes proves that at the bound a new connection replaces the one that has waited longest for a request.
-// Connections without any request yet and those with an answer count alike. A busy connection is never replaced.
+// TestOldestIdleGoes proves that at the limit a new connection replaces the one that has waited longest for a
+// request, whether it has had an answer or not. A busy connection is never replaced.
 func TestOldestIdleGoes(t *testing.T) {
 	d := newDoor(t, 4, 0)
 	type pair struct {
@@ -147,8 +147,9 @@ func TestOldestIdleGoes(t *testing.T) {
 	}
 }
 
-// TestSlowGo proves which connection goes if none is idle: the one whose client has been slow for longest, in sending
-// the body of a question or in taking an answer. A client that has been slow for less than a second is spared.
+// TestSlowGo proves which connection is closed if none is idle: the connection whose client has been slow for
+// longest, in sending the body of a request or in receiving an answer. A client that has been slow for less than a
+// second keeps its connection.
 func TestSlowGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor(t, 2, 0)
@@ -175,8 +176,8 @@ func TestSlowGo(t *testing.T) {
 	})
 }
 
-// TestReserve proves how many connections beyond the bound are let in while all are busy. Those of them that are idle
-// make room for others, and their deadline is short until a request arrives.
+// TestReserve proves how many connections beyond the limit are accepted while all are busy. An idle one among them is
+// closed when another connection comes, and its deadline is short until a request arrives.
 func TestReserve(t *testing.T) {
 	const reserve = 32
 	d := newDoor(t, 2, 0)

@@ -15,9 +15,9 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestExpensiveQuestions proves that only so many expensive questions are computed at a time, and that others wait up
-// to 5 s for a slot. One client has only so many waiting questions. The test also proves which answer a question
-// without a slot gets.
+// TestExpensiveQuestions proves that only a number of expensive requests are computed at a time, and that others wait
+// up to 5 s for a slot. The number of waiting requests of one client is limited. The test also proves which answer a
+// request without a slot gets.
 func TestExpensiveQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, access.Options{Limits: access.Limits{Expensive: 1, ExpensiveWaiting: 2}})
@@ -96,8 +96,8 @@ func TestExpensiveQuestions(t *testing.T) {
 	})
 }
 
-// TestClientOfShares proves under which name a caller shares slots: the credential, or else the address that a trusted
-// proxy gives. Of an IPv6 address the first 64 bits count.
+// TestClientOfShares proves by which key callers share slots: by the credential, or else by the address that a
+// trusted proxy reports. Of an IPv6 address the first 64 bits count.
 func TestClientOfShares(t *testing.T) {
 	proxies, err := access.ParseProxies([]string{"10.0.0.0/8"})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/waitcast/waitcast/internal/uidtest"
 )
 
-// TestCallerOfASocket proves that on a Unix socket the caller is the user who connected. Root is no administrator, even
-// if the policy names it, but other users whom the policy names are. The overflow uid is nobody. A token replaces the
-// user.
+// TestCallerOfASocket proves that on a Unix socket the caller is the user who connected. Other users than root are
+// administrators if the policy names them; root never is. The overflow uid is no user. A token takes precedence over
+// the user.
 func TestCallerOfASocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "waitcast-socket-")
 	if err != nil {
@@ -91,7 +91,7 @@ func uid(t *testing.T, u *user.User) int {
 	return n
 }
 
-// serveSocket serves a Unix socket that everybody may connect to, with a bound like the daemon's.
+// serveSocket serves a Unix socket that every user may connect to, with a limit on connections as in the daemon.
 func serveSocket(t *testing.T, path string, handler http.Handler) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)

@@ -53,9 +53,8 @@ func mungePolicy(admins ...string) access.Policy {
 	return p
 }
 
-// TestMungeCallers asks a guard with credentials of a real munged. The caller is the user who made the credential. A
-// user whom the policy names is an administrator, but neither root nor the daemon's own user is one. A uid without a
-// name is refused.
+// TestMungeCallers sends a guard credentials of a real munged. The caller is the user who made the credential. A user
+// whom the policy names is an administrator, except root and the daemon's own user. A uid without a name is refused.
 func TestMungeCallers(t *testing.T) {
 	me, err := user.Current()
 	if err != nil {
@@ -100,8 +99,8 @@ func TestMungeCallers(t *testing.T) {
 	}
 }
 
-// TestMungeRefusals proves that a credential counts only once, and only for the server and the purpose that it was made
-// for. It does not count over plain HTTP from another host, and such an attempt does not use it up.
+// TestMungeRefusals proves that a credential counts only once, and only for the server and the purpose for which it
+// was made. It does not count over plain HTTP from another host; such an attempt does not invalidate it.
 func TestMungeRefusals(t *testing.T) {
 	s := newMungeSite(t, mungePolicy())
 	good := mungetest.Credential(t, "waitcast head")
@@ -135,8 +134,8 @@ func TestMungeRefusals(t *testing.T) {
 	}
 }
 
-// TestMungeGuesses proves that a client with many wrong credentials is refused without a process for each of them,
-// while other clients are not.
+// TestMungeGuesses proves that a client with many wrong credentials is refused without starting a process for each of
+// them. Other clients are not refused.
 func TestMungeGuesses(t *testing.T) {
 	s := newMungeSite(t, mungePolicy())
 	slow := 0

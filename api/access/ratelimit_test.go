@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// TestRateLimit proves with an injected clock that each client has its own allowance, and that the allowance comes back
-// with time. Requests of machines count separately. The test also proves which callers have no limit.
+// TestRateLimit uses an injected clock. It proves that each client has its own number of allowed requests, and that
+// this number recovers with time. Requests of machines count separately. It also proves which callers have no limit.
 func TestRateLimit(t *testing.T) {
 	c := newClock()
 	proxies, err := access.ParseProxies([]string{"10.0.0.0/8", "127.0.0.1", "fd00::1"})
@@ -74,8 +74,8 @@ func TestRateLimit(t *testing.T) {
 	g.want(g.from(home, path("/healthz")), 200, "")
 }
 
-// TestRateLimitMemory proves that a flood from very many addresses does not make the daemon remember all of them: the
-// addresses beyond the bound share one allowance.
+// TestRateLimitMemory proves that requests from very many addresses do not make the daemon remember all of them: the
+// addresses beyond a maximum share one limit.
 func TestRateLimitMemory(t *testing.T) {
 	c := newClock()
 	g := newGate(t, access.Options{Now: c.Now, Limits: access.Limits{PerSecond: 1, Burst: 1}})
@@ -85,7 +85,7 @@ func TestRateLimitMemory(t *testing.T) {
 			answered++
 		}
 	}
-	if answered != 20_001 { // the last one is that of all other addresses
+	if answered != 20_001 { // the last answer is for all other addresses together
 		t.Errorf("%d were answered", answered)
 	}
 	c.pass(time.Minute)

@@ -76,9 +76,8 @@ func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(
 	return resp.StatusCode, string(text), resp.TLS.PeerCertificates[0].SerialNumber.String(), err
 }
 
-// TestClientCertificates proves which caller a client certificate makes for each role. A client whose certificate
-// another authority signed gets no connection. Where a certificate is required, a client without one gets no connection
-// either.
+// TestClientCertificates proves which role a client certificate gives. A client whose certificate another authority
+// signed gets no connection. If a certificate is required, a client without one gets no connection either.
 func TestClientCertificates(t *testing.T) {
 	policy := access.Default()
 	policy.Certificate, policy.Admins = access.User, []string{"root"}

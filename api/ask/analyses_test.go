@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestAnalysesKeepNoViews proves that an analysis is made once for a view and again for another one, and that it keeps
-// no view in memory that nobody else uses. Each queue's analysis is of the view in the last request.
+// TestAnalysesKeepNoViews proves that an analysis is made once for a view, and again for another view. It keeps no
+// view in memory that is otherwise unused. Each queue's analysis uses the view of the last request.
 func TestAnalysesKeepNoViews(t *testing.T) {
 	models, err := livemodels.New(livemodels.Config{WindowJobs: 100, WindowAge: time.Hour, MinSamples: 2,
 		HistoryJobs: 10}, livemodels.Site{})
@@ -38,7 +38,7 @@ func TestAnalysesKeepNoViews(t *testing.T) {
 	if a.of(two, "other", 0, now) == first || a.of(two, "q", time.Hour, now) != first {
 		t.Error("an analysis of an earlier view counts for another queue, or not for an hour for its own")
 	}
-	runtime.KeepAlive(one) // from here on nothing uses it
+	runtime.KeepAlive(one) // after this line the view is not used
 	runtime.GC()
 	if kept.Value() != nil {
 		t.Error("the view of an analysis is kept")

@@ -48,7 +48,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestComesFree proves the words for what becomes free, and that times are rounded to about 1/20.
+// TestComesFree proves the words about the part of a limit that becomes free. Times are rounded to about 1/20.
 func TestComesFree(t *testing.T) {
 	for _, c := range []struct {
 		kind    int

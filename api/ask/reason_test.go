@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestReasonAgreesWithTheNumbers proves that the sentence agrees with the numbers, whatever free processors suggest,
-// and makes claims about past jobs only from learnt waits.
+// TestReasonAgreesWithTheNumbers proves that the sentence agrees with the numbers, even if the free processors
+// suggest something else. It says something about past jobs only if waits were learnt.
 func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	free := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30}
 	behind := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30, QueuedAheadJobs: 1, QueuedAhead: 40, Needed: 20}
@@ -63,7 +63,7 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	}
 }
 
-// TestReasonNamesTheRunningJobs proves the grammar about the jobs that must end first.
+// TestReasonNamesTheRunningJobs checks the grammar of the sentence about the jobs that must end first.
 func TestReasonNamesTheRunningJobs(t *testing.T) {
 	for running, want := range map[int]string{
 		0: "6 more must become free, and no job runs", 1: "6 more must be freed by the job that runs",

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// TestBestHours proves that hours near the lowest median are best if that is a minute and a fifth below the median
-// hour, and that none is if all are alike or none ever starts.
+// TestBestHours proves that the hours near the lowest median are best, if that median is a minute and a fifth below
+// the median hour. No hour is best if all are similar or if the job never starts.
 func TestBestHours(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {

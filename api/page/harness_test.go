@@ -28,7 +28,7 @@ import (
 	"github.com/waitcast/waitcast/internal/browser"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the maximum time for a condition to become true.
 const patience = 5 * time.Minute
 
 // site is a real daemon on the log of a simulated cluster. Its clock is fixed until it is set.
@@ -40,8 +40,8 @@ type site struct {
 	url  string
 }
 
-// serve starts a daemon, with additional lines in its configuration. With a history of 0 its log is empty, and no queue
-// is known.
+// serve starts a daemon with additional lines in its configuration. If history is 0, its log is empty and no queue is
+// known.
 func serve(t *testing.T, history time.Duration, more ...string) *site {
 	t.Helper()
 	dir := t.TempDir()
@@ -142,7 +142,7 @@ func answer(resp *http.Response, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// tab is a real browser, with its requests and complaints.
+// tab is a real browser. It records requests and error messages.
 type tab struct {
 	testing.TB
 	ctx context.Context
@@ -196,7 +196,7 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// heard returns the requests and complaints since the last call.
+// heard returns the requests and error messages since the last call.
 func (b *tab) heard() (requests, complaints []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -263,7 +263,7 @@ type figure struct {
 	Text  string `json:"text"`
 }
 
-// rows returns the cells of the table with a caption: their exact values if they have one, else their texts.
+// rows returns the cells of the table with a caption: the exact value of a cell if it has one, otherwise its text.
 func (b *tab) rows(caption string) [][]string {
 	b.Helper()
 	return eval[[][]string](b,

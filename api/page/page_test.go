@@ -95,9 +95,9 @@ func stopper(t *testing.T, s *site) func() {
 	return stop
 }
 
-// keyboard proves that every view can be reached and used with keys alone: by Tab and Enter on the links; that a cell
-// of the heat map leads to its forecast, that arrow keys read a chart, and that the address changes, so that "back"
-// works.
+// keyboard proves that every view can be reached and used with keys alone. The links work with Tab and Enter. A cell
+// of the heat map leads to its forecast. Arrow keys move through the points of a chart. The address changes, so that
+// "back" works.
 func keyboard(t *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&queue=medium")
 	b.do(chromedp.KeyEvent(kb.Tab))
@@ -205,8 +205,8 @@ func narrow(t *testing.T, _ *site, b *tab) {
 	b.do(chromedp.EmulateViewport(1180, 900))
 }
 
-// themes proves that the page follows the system's colors, that the button overrides them, that charts use them, and
-// that the choice is stored.
+// themes proves that the page uses the colors of the system, that the button overrides them, that charts use them
+// too, and that the choice is stored.
 func themes(t *testing.T, _ *site, b *tab) {
 	const background = "getComputedStyle(document.body).backgroundColor"
 	b.do(browser.Theme("light"))

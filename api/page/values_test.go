@@ -20,7 +20,7 @@ import (
 // expect has figures from the interface that the page must show.
 type expect map[string]string
 
-// number writes a number as JavaScript does, null for none.
+// number writes a number as JavaScript does. It returns "null" if there is none.
 func number(x *float64) string {
 	if x == nil {
 		return "null"
@@ -28,8 +28,8 @@ func number(x *float64) string {
 	return strconv.FormatFloat(*x, 'g', -1, 64)
 }
 
-// same compares the exact values of the view with those of the interface. Background work may publish another forecast
-// between the two answers; then both are requested again.
+// same compares the exact values of the view with those of the interface. Background work may publish another
+// forecast between the two requests. Then both are requested again.
 func same(t *testing.T, b *tab, query string, told func() (expect, error)) {
 	t.Helper()
 	eventually(t, "page and interface tell the same: "+query, func() error {
@@ -66,8 +66,8 @@ func (e expect) quantiles(q *wire.Quantiles) {
 		number(q.P75), number(q.P90), number(q.P95)
 }
 
-// waitEqual proves that the wait's quantiles and probabilities are those of GET /v1/wait, in the same format as the
-// command's.
+// waitEqual proves that the quantiles and probabilities of a wait are those of GET /v1/wait, and that their format is
+// that of the command.
 func waitEqual(t *testing.T, s *site, b *tab) {
 	const asked = "queue=medium&procs=16&time_limit=4h&by=2h"
 	var w wire.Wait
@@ -294,7 +294,7 @@ func (b *tab) address() url.Values {
 	return q
 }
 
-// rounded proves that times in sentences are rounded as people say them, in a few steps.
+// rounded proves that times in sentences are rounded to few different values, as in everyday speech.
 func rounded(_ *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&view=wait&queue=medium")
 	for seconds, want := range map[string]string{
@@ -361,8 +361,8 @@ func pages(t *testing.T, s *site, b *tab) {
 		`!document.querySelector("#view a[data-key='page-before']")`)
 }
 
-// loadAxis proves that the top of a load's axis follows the median, so that a wide upper bound does not compress it,
-// and that a narrow band fits completely. Rows are p05, p95, p25, p75, p50.
+// loadAxis proves that the upper end of a load's axis follows the median. So a wide upper range does not compress the
+// median, and a narrow range is completely visible. The rows are p05, p95, p25, p75, p50.
 func loadAxis(_ *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&view=ahead")
 	for rows, want := range map[string]string{

@@ -20,7 +20,7 @@ type waits struct {
 
 func newWaits() *waits { return &waits{job: cluster.Job{Submit: second(100)}} }
 
-// told takes in an event at a second as the fold of a cluster does.
+// told processes an event at a second in the same way as the fold of a cluster.
 func (w *waits) told(kind job.Kind, at int, change func(*job.Event)) {
 	ev := job.Event{Kind: kind, Time: second(at), Live: true}
 	if change != nil {
@@ -118,7 +118,7 @@ func TestBlockingByHand(t *testing.T) {
 }
 
 // TestBlockingLaws proves the laws of blocked time for any holds that a log can have. It is the sum of the times in
-// which the job was held, to the second. Reading it does not change it. It is never longer than the wait.
+// which the job was held, to the second. A query does not change it. It is never longer than the wait.
 func TestBlockingLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, held := newWaits(), make([]bool, 1000)

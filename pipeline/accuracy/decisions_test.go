@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// life is a job of a simulated log. leave is when the job starts or is cancelled, later than everything if it never
-// does.
+// life is a job of a simulated log. leave is the time at which the job starts or is cancelled. It is later than all
+// other times if the job never does.
 type life struct {
 	submit, leave int
 	started       bool
@@ -81,7 +81,7 @@ func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *D
 	return d
 }
 
-// oracle counts the same from the full list of jobs, level by level, as of the instant.
+// oracle counts the same outcomes from the full list of jobs, level by level, as of the instant.
 func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDecided) {
 	counts, newest := map[Key]*DecidedCounts{}, map[string]*NewestDecided{}
 	for _, j := range jobs {

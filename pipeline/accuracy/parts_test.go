@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// started returns a row of a job that waited and was blocked for that many seconds, with quantiles of the whole wait
-// and its parts.
+// started returns a row of a job, with its wait and its blocked time in seconds, and with quantiles of the whole wait
+// and of its parts.
 func started(wait, blocked float64, whole, blockedForecast, eligible []float64) *modelstore.Row {
 	return &modelstore.Row{Outcome: modelstore.Started, WaitSeconds: wait, Levels: []float64{.5, .9}, Quantiles: whole,
 		Parts: &modelstore.Parts{BlockedSeconds: blocked, Blocked: blockedForecast, Eligible: eligible}}
@@ -110,7 +110,7 @@ func TestReasonCounts(t *testing.T) {
 	}
 }
 
-// TestPartsMerge proves that the merged scores of two groups are those of all their rows, and that copies are
+// TestPartsMerge proves that the merged scores of two groups equal the scores of all their rows, and that copies are
 // independent.
 func TestPartsMerge(t *testing.T) {
 	rows := []*modelstore.Row{

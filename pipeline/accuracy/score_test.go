@@ -96,7 +96,8 @@ func TestScoreOfPeers(t *testing.T) {
 	}
 }
 
-// TestAnswerFor proves that a job is scored by the answer for its size, or by that for the next larger size.
+// TestAnswerFor proves that a job is scored by the answer for its size. If there is none, the answer for the next
+// larger size is used.
 func TestAnswerFor(t *testing.T) {
 	var answers []Answer
 	for _, procs := range []int{1, 2, 4, 8, 16, 32, 64, 100} {

@@ -27,8 +27,8 @@ func newModels(t testing.TB, cfg Config) *Models {
 	return m
 }
 
-// lawsOf returns one law of every kind. The hyper-Gamma is DESIGN's independent fit of KTH-SP2, and the uniform-log law
-// is Downey's example (1996, section 4).
+// lawsOf returns one law of every kind. The parameters of the hyper-Gamma law are the independent fit of KTH-SP2 in
+// DESIGN. The uniform-log law is Downey's example (1996, section 4).
 func lawsOf(t testing.TB) map[string]lifetime.Law {
 	t.Helper()
 	downey := uniformlog.Model{B0: -.183, B1: .104}
@@ -54,8 +54,8 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// TestDrawnLawIsTheLaw proves that the stepwise form of a law is within half a percent of the law, and within two if
-// the law itself has steps. It falls everywhere and keeps the law's jumps.
+// TestDrawnLawIsTheLaw proves that the stepwise form of a law differs from the law by at most half a percent, or by
+// two percent if the law itself has steps. It falls everywhere, and has the jumps of the law.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
 		d := piecewise(law)
@@ -108,8 +108,9 @@ func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duratio
 	}
 }
 
-// TestBestLawIsUsed proves that forecasts use the law that fits the queue: Downey's if the jobs follow it, cut at the
-// limit if a limit cuts them, and another law otherwise. The choice is visible, and survives a restart.
+// TestBestLawIsUsed proves that forecasts use the law that fits the queue. If the jobs follow Downey's law, it is
+// that law, cut at the limit if a limit cuts the jobs. Otherwise it is another law. The choice is visible, and is
+// kept over a restart.
 func TestBestLawIsUsed(t *testing.T) {
 	laws := lawsOf(t)
 	for name, allowed := range map[string][]string{
@@ -165,11 +166,11 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	}
 }
 
-// TestEqualLifetimes proves that if all lifetimes are equal, Downey's law has no slope, but another law may be chosen,
-// and no answer is NaN.
+// TestEqualLifetimes proves that if all lifetimes are equal, Downey's law cannot be fitted. Another law may then be
+// chosen, and no answer is NaN.
 func TestEqualLifetimes(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
-	// 3 s is before the law begins
+	// 3 s is below the shortest lifetime of the law.
 	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0)
 	l := m.View().Queue("q").Lifetimes[1]
 	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {

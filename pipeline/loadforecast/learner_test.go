@@ -35,7 +35,7 @@ func newLearner(t testing.TB, log *zap.Logger) *Learner {
 	return l
 }
 
-// silent returns a learner that never begins, so that its notifications wait.
+// silent returns a learner that never begins its work, so that its notifications wait.
 func silent(t testing.TB) *Learner {
 	t.Helper()
 	l := newLearner(t, zap.NewNop())
@@ -88,8 +88,9 @@ func waiting(l *Learner) []string {
 	return out
 }
 
-// TestOrderOfNotifications proves that changes are reported in their order, with samples between: every five minutes of
-// event time, every third of which is learned from, once all changes before it are known.
+// TestOrderOfNotifications proves that changes are reported in their order, with samples between them. There is a
+// sample after every five minutes of event time. The learner learns from every third sample, once all changes before
+// it are known.
 func TestOrderOfNotifications(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	play(l, s,
@@ -107,8 +108,8 @@ func TestOrderOfNotifications(t *testing.T) {
 	}
 }
 
-// TestEndedJobIsNoArrival proves that a job that the log reports only after its end does not count as an arrival: an
-// accounting log that is imported does not look like a rush.
+// TestEndedJobIsNoArrival proves that a job that the log reports only after its end does not count as an arrival.
+// Otherwise an imported accounting log would look like many arrivals at once.
 func TestEndedJobIsNoArrival(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	play(l, s, sized(event(job.Submit, "1", 10), 1))
@@ -121,7 +122,7 @@ func TestEndedJobIsNoArrival(t *testing.T) {
 	}
 }
 
-// drain processes in this goroutine the notifications that wait, without the samples.
+// drain processes the waiting notifications in this goroutine, without the samples.
 func drain(l *Learner) {
 	list := l.worker.backlog.takeAll()
 	for i := range list {

@@ -213,7 +213,7 @@ func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.Sta
 	return l, s
 }
 
-// elapse lets time pass in a bubble of testing/synctest, and waits for the work that is due by then.
+// elapse advances the time in a bubble of testing/synctest, and waits for the work that is then due.
 func elapse(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

@@ -79,8 +79,8 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// TestSynthetic proves that every model draws possible jobs in order of submission, the same for the same seed and
-// different ones for another.
+// TestSynthetic proves that every model draws possible jobs in order of submission. The same seed gives the same
+// jobs, and another seed gives others.
 func TestSynthetic(t *testing.T) {
 	v := busy(t)
 	for _, queue := range []string{"q", ""} {

@@ -38,10 +38,10 @@ func TestRestOfABeginTime(t *testing.T) {
 	}
 }
 
-// TestRestOfAReleasedJob proves the rest of the wait of a job whose forecast had it start at once, and which was then
-// held while another job took all processors. After the release the rest is what the other job has left of its 1,000 s
-// by the simulation, and falls by the second. While the job is held, and for a job that was never held, the rest is
-// that of the forecast.
+// TestRestOfAReleasedJob examines the rest of the wait of a job. Its forecast was a start at once. Then it was held
+// while another job took all processors. After the release the rest is the time that the other job has left of its
+// 1,000 s in the simulation, and falls by the second. While the job is held, and for a job that was never held, the
+// rest is that of the forecast.
 func TestRestOfAReleasedJob(t *testing.T) {
 	submit := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 	j := &cluster.Job{Seq: 1, Submit: submit, Eligible: submit.Add(400 * time.Second),

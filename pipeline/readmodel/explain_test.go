@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestCandidates proves that the proposed changes ask for less, from the mildest to the boldest, down to a sixteenth.
-// The processors per node stay the same, and what cannot be scaled does not change.
+// TestCandidates proves that the proposed changes request less, from the smallest change to the largest, down to a
+// sixteenth. The processors per node stay the same, and a request that cannot be scaled does not change.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
 		for _, o := range smaller(&a, 1./16) {
@@ -66,8 +66,8 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// TestElsewhere proves that a queue admits what its own bounds allow. Without a report of the scheduler it admits what
-// it has seen: a job as large and as long.
+// TestElsewhere proves that a queue admits requests within its own limits. Without a report of the scheduler it
+// admits a job as large and as long as jobs that it has had.
 func TestElsewhere(t *testing.T) {
 	view := func() *View {
 		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"},

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// weeklyQueue returns a view of a queue in whose week w (from 0) come(w) jobs arrive. Each is submitted an hour after a
-// week's beginning and starts at once. It leaves two hours before the week's end unless it is one of the stay(w) jobs
-// that stay for good.
+// weeklyQueue returns a view of a queue. In week w, counted from 0, come(w) jobs arrive. Each is submitted an hour
+// after the beginning of a week and starts at once. It leaves two hours before the end of the week, unless it is one
+// of the stay(w) jobs that never leave.
 func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	t.Helper()
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})

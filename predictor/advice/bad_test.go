@@ -41,7 +41,7 @@ func TestBadCandidates(t *testing.T) {
 			func(c *advice.Candidate) { c.Wait.Law = advice.Fixed(1) },
 			func(c *advice.Candidate) { c.Wait = advice.Wait{Law: advice.Fixed(nan)} },
 			func(c *advice.Candidate) { c.Wait = advice.Wait{Law: nanLaw{5}} },
-			// beside futures
+			// These are given together with futures.
 			func(c *advice.Candidate) { c.Wait = advice.Wait{Law: advice.LogNormal{Median: 5, Spread: 1}} },
 		},
 	} {

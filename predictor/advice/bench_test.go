@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// benchCandidates returns sizes of one job in that many pools, with waits that grow with the size.
+// benchCandidates returns n sizes of one job in the given number of pools. Waits grow with the size.
 func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) []advice.Candidate {
 	rng := rand.New(rand.NewPCG(1, 1))
 	common := make([]float64, 100)

@@ -14,19 +14,19 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// three returns candidates whose answers can be worked out by hand, in two futures.
+// three returns candidates in two futures, for which the results can be computed by hand.
 func three() []advice.Candidate {
 	return []advice.Candidate{
-		// finishes at 1200 and 2800
+		// The candidate finishes at 1200 and 2800.
 		{Name: "asked", Pool: "p", Procs: 8, Run: advice.Fixed(1000), Wait: advice.Wait{Futures: []float64{200, 1800}}},
-		// finishes at 2000 and 2100
+		// The candidate finishes at 2000 and 2100.
 		{Name: "small", Pool: "p", Procs: 2, Run: advice.Fixed(2000), Wait: advice.Wait{Futures: []float64{0, 100}}},
-		// finishes at 800 and 3000
+		// The candidate finishes at 800 and 3000.
 		{Name: "large", Pool: "p", Procs: 32, Run: advice.Fixed(400), Wait: advice.Wait{Futures: []float64{400, 2600}}},
 	}
 }
 
-// TestObjectives proves that every objective picks the same candidate as by hand.
+// TestObjectives proves that every objective chooses the same candidate as a computation by hand.
 func TestObjectives(t *testing.T) {
 	for _, c := range []struct {
 		o      advice.Objective
@@ -36,7 +36,7 @@ func TestObjectives(t *testing.T) {
 		{advice.Objective{}, []int{2, 0, 1}, []float64{2000, 2050, 1900}},
 		{advice.Objective{Kind: advice.FinishQuantile}, []int{2, 0, 1}, []float64{1200, 2000, 800}},
 		{advice.Objective{Kind: advice.FinishQuantile, Level: .9}, []int{1, 0, 2}, []float64{2800, 2100, 3000}},
-		// the probability is equal, so the earlier mean decides
+		// The probabilities are equal, so the earlier mean decides.
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 1200}, []int{2, 0, 1}, []float64{.5, 1, .5}},
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 2100}, []int{1, 2, 0}, []float64{.5, 0, .5}},
 		// The candidates use 8000, 4000 and 12800 processor-seconds at 1 per hour, and their mean finish costs 1 or 9
@@ -89,9 +89,10 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestBestByDeadline proves that for a deadline all candidates that meet it in a future share that future, and that all
-// candidates share a future in which none does. At 1000 s only the large one meets it in the first future, and none in
-// the second. At 2500 s all do in the first, and only the small one in the second.
+// TestBestByDeadline examines how candidates share a future. For a deadline all candidates that meet it in a future
+// share that future. If none meets it, all share the future. At 1000 s only the large candidate meets the deadline in
+// the first future, and none in the second. At 2500 s all do in the first future, and only the small one in the
+// second.
 func TestBestByDeadline(t *testing.T) {
 	third := 1. / 3
 	for deadline, want := range map[float64][]float64{
@@ -227,9 +228,9 @@ func TestOddsByEnumeration(t *testing.T) {
 	})
 }
 
-// TestCommonRuntime proves that candidates share the runtime's deviation z. If they start at once, 100 s z for one
-// candidate and 50 s + 60 s z for another cross where z = 1.25. A log-normal of spread .5 is below that with
-// probability Phi(ln 1.25/.5), in one pool or two.
+// TestCommonRuntime proves that candidates have the same random deviation z of the runtime. If they start at once,
+// 100 s z for one candidate and 50 s + 60 s z for another are equal at z = 1.25. A log-normal z of spread 0.5 is
+// below 1.25 with the probability Phi(ln 1.25/0.5), in one pool or two.
 func TestCommonRuntime(t *testing.T) {
 	want := distuv.UnitNormal.CDF(math.Log(1.25) / .5)
 	for _, pool := range []string{"a", "b"} {
@@ -294,9 +295,9 @@ func TestFinishOfFutures(t *testing.T) {
 	})
 }
 
-// TestDependence proves that waits of one pool that are known by quantiles only are compared at the same level: a
-// candidate that is behind at every level is never ahead. In separate pools each has its chances: for two normal laws,
-// Phi of the difference of the means divided by that of the spreads.
+// TestDependence proves that waits in one pool that are known only by quantiles are compared at the same level. A
+// candidate that is later at every level is never first. In separate pools the waits are independent: for two normal
+// laws the probability is Phi of the difference of the means divided by that of the spreads.
 func TestDependence(t *testing.T) {
 	law := func(shift float64) advice.Law {
 		var seconds []float64

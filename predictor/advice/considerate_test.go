@@ -10,9 +10,10 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// TestConsiderateByHand proves the price by hand: of 100 processors, with 10 jobs waiting, a processor-hour is worth
-// (10 + 40)/100 of an hour. A job of 8 h on 1 processor then costs 8 + .5 x 8 = 12, one of 2 h on 8 costs 2 + .5 x 16 =
-// 10, and one of 3 h 3 + .5 x 24 = 15. Without the price it would always take the 8 processors.
+// TestConsiderateByHand computes the price by hand. On 100 processors with 10 waiting jobs, a processor-hour costs
+// (10 + 40)/100 of an hour. A job of 8 h on 1 processor then costs 8 + 0.5 x 8 = 12, one of 2 h on 8 processors costs
+// 2 + 0.5 x 16 = 10, and one of 3 h on 8 processors costs 3 + 0.5 x 24 = 15. Without the price the 8 processors would
+// always be chosen.
 func TestConsiderateByHand(t *testing.T) {
 	o := advice.Considerate(10, 100)
 	near(t, "price", o.ProcHour, .5, 1e-12)

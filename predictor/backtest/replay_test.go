@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// recorder records the calls that it gets.
+// recorder records the calls of its methods.
 type recorder struct{ told []string }
 
 func (r *recorder) note(what string, now float64, id uint64) {

@@ -50,8 +50,8 @@ func TestScores(t *testing.T) {
 		t.Errorf("with the cancelled job coverage of the median is %v of %d, want %v of 1", got,
 			r.WithCancelled.Cancelled, want)
 	}
-	// Of the three that waited for 100 s one was cancelled then, so that each of the two misses at 120 s counts 3/2
-	// times.
+	// Three jobs waited for 100 s, and one of them was cancelled then. So each of the two misses at 120 s has the
+	// weight 3/2.
 	high := r.WithCancelled.Coverage["0.75"]
 	near(t, "coverage at .75 with the cancelled job", high[1], 2./(2+3))
 	if got, want := r.WithCancelled.Unweighted["0.75"], [2]float64{.5, .5}; got != want ||

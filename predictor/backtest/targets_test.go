@@ -15,8 +15,8 @@ type target struct {
 	name string
 	// less5 and less95 are the least relative amounts by which its loss at .5 and .95 must be below that of QBETS.
 	less5, less95 float64
-	// qbets5 and qbets95 are the losses of an independent QBETS. If ours is more than 5 % worse, the comparison is
-	// void.
+	// qbets5 and qbets95 are the losses of an independent QBETS. If the QBETS of waitcast is more than 5 % worse, the
+	// comparison is void.
 	qbets5, qbets95 float64
 	// within2 is the least share of medians within a factor 2.
 	within2 float64

@@ -107,9 +107,9 @@ func noisy(rng *rand.Rand, sd ...float64) ([]float64, float64) {
 	return x, y
 }
 
-// TestLateBestExpertTakesOver proves that the by far best expert, which gives no forecasts in the first half (like the
-// trees), takes over within a few outcomes after it begins. From then on the loss is at most 2 % above its own, with
-// outcomes 200 rounds late.
+// TestLateBestExpertTakesOver examines an expert that is by far the best, but gives no forecasts in the first half,
+// like the trees. The expert gets nearly all weight within a few outcomes after it begins. From then on the loss is
+// at most 2 % above the expert's own, with outcomes 200 rounds late.
 func TestLateBestExpertTakesOver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{8, 1, 1, 1}})

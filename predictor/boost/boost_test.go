@@ -210,9 +210,9 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// TestFocus uses 40 features of which one moves the target, so that nearly all gain comes from its splits. Of 300 trees
-// that draw a tenth of the features about 30 see it. With a focus of .8 its chance is above .9 from the first tree that
-// splits by it. The others are still drawn: .1 (1 - .8) of 40 features is about one per tree.
+// TestFocus uses 40 features of which one affects the target, so that nearly all gain comes from splits by it. Of 300
+// trees that draw a tenth of the features, about 30 draw this feature. With a focus of 0.8 its probability is above
+// 0.9 once a tree has split by it. The others are still drawn: 0.1 (1 - 0.8) of 40 features is about one per tree.
 func TestFocus(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	columns, y := make([][]float64, 40), make([]float64, 2000)

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain trains by the definition of Train, without regard to time and memory: it finds edges by sorting, counts
-// histograms of every feature by row, tries every split by its division, and sends the rows that a tree is not grown on
-// down the tree one by one.
+// plain trains by the definition of Train, without saving time or memory. It finds edges by sorting, counts
+// histograms of every feature by row, and tries every split separately. Rows on which a tree is not grown pass
+// through the tree one by one.
 type plain struct {
 	*trainer // for its data, level and parameters, its search for quantiles with weights, and plainFind
 	rng      *rand.Rand

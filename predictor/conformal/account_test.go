@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// TestAccountsByHand proves that each level's account is, during and after the wait, what the package comment says. The
-// levels .5 and .9, served as 100 s and 1,000 s, were worked out by hand.
+// TestAccountsByHand proves that the account of each level follows the package comment during and after the wait. The
+// values for the levels 0.5 and 0.9, served as 100 s and 1,000 s, were computed by hand.
 func TestAccountsByHand(t *testing.T) {
 	const started, cancelled = 's', 'c'
 	half := .5 * math.Log(160./60) / math.Log(160./60) // all of .5 has passed at 100 s

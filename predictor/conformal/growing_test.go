@@ -58,7 +58,8 @@ func (c calibrating) advance(now float64)            { c.Advance(now) }
 func (c calibrating) started(id int64, at float64)   { c.Started(id, at) }
 func (c calibrating) cancelled(id int64, at float64) { c.Cancelled(id, at) }
 
-// atStart is the same correction, but it learns hits and misses only when jobs start: a waiting job says nothing yet.
+// atStart is the same correction, but it learns hits and misses only when jobs start. It learns nothing from a
+// waiting job.
 type atStart struct {
 	*Calibrator
 	jobs map[int64]growingJob

@@ -79,8 +79,8 @@ func judge(jobs []forecastJob, asOf float64) (published Interval, plain OutcomeC
 }
 
 // TestGrowingQueueFlattersTheNaiveCoverage proves that while waits grow steadily the coverage of the started jobs is
-// too high, because jobs with long waits have not started. The published coverage is exactly the truth of the decided
-// submissions, and close to that of all.
+// too high, because jobs with long waits have not started. The published coverage is exactly the true coverage of the
+// decided submissions, and close to that of all submissions.
 func TestGrowingQueueFlattersTheNaiveCoverage(t *testing.T) {
 	var naiveBias, bias float64
 	const seeds = 20

@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// TestDependencies proves that a request after a running job starts when that job ends, and so does a job that is held
-// for it. A chain takes as long as its jobs together. Other jobs can use what is free in the meantime.
+// TestDependencies proves that a request that waits for a running job starts when that job ends, and so does a job
+// that is held for it. A chain takes as long as its jobs together. Meanwhile other jobs can use free processors.
 func TestDependencies(t *testing.T) {
 	e, now := experienced(t)
 	named := func(name, after string) Request {

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// told holds the scores of a forecast, by the number of its submission.
+// told has the scores of a forecast. It is indexed by the number of the forecast's submission.
 type told struct {
 	loss    float64 // the mean of the log pinball losses at .5 and .95
 	covered float64 // by the .9 quantile

@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// TestPartsByHand proves the parts of a served wait by an example: in the half of the futures with the short waits
-// nothing is blocked, and in the other half three quarters are. The levels lie between the middles of ranks where the
-// parts on both sides are known.
+// TestPartsByHand computes the parts of a served wait in an example. In the half of the futures with the short waits
+// nothing is blocked. In the other half three quarters of the wait are blocked. The levels are between the middles of
+// ranks at which the parts on both sides are known.
 func TestPartsByHand(t *testing.T) {
 	levels := waittime.Levels() // .10, .25, .50, .75, .90, .95
 	served := []float64{100, 200, 400, 800, 1600, 3200}

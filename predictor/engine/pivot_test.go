@@ -38,8 +38,8 @@ func sum(all []pools.Pivot) float64 {
 	return s
 }
 
-// TestPivotAlone proves that a job that alone holds the machine is what every request waits for, also behind other
-// jobs, and that its reported remaining time is that of its law.
+// TestPivotAlone proves that every request waits for a job that alone uses the whole machine, also behind other jobs.
+// The reported remaining time of that job is that of its law.
 func TestPivotAlone(t *testing.T) {
 	e := small(t, true)
 	e.Submit(1100, 7, track.Request{Queue: "q", User: "v", Procs: 10, Limit: 600})

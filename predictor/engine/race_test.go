@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// TestSavedWhileItIsRead proves, under the race detector, that engine and views can be saved and copied while others
-// ask the views: they share maps, and saving used to write to these.
+// TestSavedWhileItIsRead proves, with the race detector, that engine and views can be saved and copied while other
+// goroutines query the views. They share maps, and an earlier version of saving wrote to these maps.
 func TestSavedWhileItIsRead(t *testing.T) {
 	e := quick(t, Config{Downey: true})
 	defer e.Close()

@@ -196,9 +196,9 @@ func TestEndReplayTrains(t *testing.T) {
 	}
 }
 
-// TestReplaySample proves the meaning of a place among the submissions. All of the newest are followed in full. The
-// requested number of the others is in the sample, within four standard deviations, and none from before the rows that
-// an exact replay would have. Nothing is reduced after the plan's number or without a plan.
+// TestReplaySample proves what the position of a submission means. All of the newest submissions are followed in
+// full. The requested number of the others is in the sample, within four standard deviations, and none from before
+// the rows that an exact replay would have. Nothing is left out after the plan's number or without a plan.
 func TestReplaySample(t *testing.T) {
 	const submissions, newest, older = 300_000, 5_000, 9_000
 	e := quick(t, Config{})

@@ -63,8 +63,8 @@ func BenchmarkGatesOfDecades(b *testing.B) {
 	}
 }
 
-// TestShutGateDelaysNobody proves that a job that is passed over because its gate is shut delays no other job: a
-// shorter one behind it starts.
+// TestShutGateDelaysNobody proves that a job that is skipped because its gate is shut delays no other job: a shorter
+// job behind it starts.
 func TestShutGateDelaysNobody(t *testing.T) {
 	g := nights()
 	g.Shut, g.Flips = true, append(g.Flips[1:], forward.Week)

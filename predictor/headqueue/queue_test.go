@@ -54,7 +54,7 @@ func TestQueueByHand(t *testing.T) {
 			}, 1, 7, 140,
 		},
 		{
-			// Both fit beside each other once the machine is empty at 500.
+			// Both start together once the machine is empty at 500.
 			"two start together",
 			State{
 				Capacity: 8, Running: []Holder{{Procs: 8, Age: 0, Law: fixed(500)}},

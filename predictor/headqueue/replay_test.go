@@ -76,7 +76,7 @@ func (l *laws) of(j *simulator.Job) headqueue.Lifetime {
 type replayed struct {
 	sim     *simulator.Simulator
 	procs   int
-	every   int // one job in that many gets a forecast
+	every   int // one job of this number gets a forecast
 	laws    laws
 	running []simulator.Job
 	queue   []simulator.Job

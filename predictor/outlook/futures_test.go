@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFuturesWaitAsTheForecastSays proves that a job that is asked about later waits like the standard job of the same
+// TestFuturesWaitAsTheForecastSays examines a job that is requested later. It waits like the standard job of the same
 // size in the forecast, although the forecaster has continued in the meantime. An error of the caller ends the work.
 func TestFuturesWaitAsTheForecastSays(t *testing.T) {
 	standard := Standard{Name: "wide", Procs: 48, Limit: hour}

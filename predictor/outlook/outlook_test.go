@@ -207,8 +207,8 @@ func TestBlockedJobsWait(t *testing.T) {
 	}
 }
 
-// TestSaturationTellsLoads proves that Zakay's test finds a machine saturated that gets twice the work that it can do,
-// and not one that gets half.
+// TestSaturationTellsLoads proves that Zakay's test reports a machine as saturated if it gets twice the work that it
+// can do, and not if it gets half.
 func TestSaturationTellsLoads(t *testing.T) {
 	for _, x := range []struct {
 		perHour  float64

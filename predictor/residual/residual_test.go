@@ -164,8 +164,8 @@ func TestOwnRunsRule(t *testing.T) {
 	}
 }
 
-// TestLikenessTells proves that runs with the same limit, size or executable count more than other runs of the same
-// user.
+// TestLikenessTells proves that runs with the same limit, size or executable have more weight than other runs of the
+// same user.
 func TestLikenessTells(t *testing.T) {
 	for name, kinds := range map[string][2]Job{
 		"limit":      {{Procs: 4, Limit: 86400}, {Procs: 4, Limit: 172800}},
@@ -299,8 +299,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestOneUserPushesOutNobody proves that a user who runs jobs with different names in very many queues loses only runs
-// of their own. Jobs of unknown users do not count as those of one user.
+// TestOneUserPushesOutNobody proves that a user who runs jobs with different names in very many queues displaces only
+// the user's own runs. Jobs of unknown users do not count as jobs of one user.
 func TestOneUserPushesOutNobody(t *testing.T) {
 	m := New(Config{Users: 100, QueuesOfUser: 8, Classes: 400})
 	for i := range 50 {

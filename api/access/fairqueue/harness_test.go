@@ -10,19 +10,19 @@ import (
 	"github.com/waitcast/waitcast/api/access/fairqueue"
 )
 
-// world runs requests whose pieces take as long as the test likes: nothing in it depends on a clock. Each method
-// returns when all requests wait for a slot or for the test.
+// world runs requests whose pieces end when the test says so. No result depends on a clock. Each method returns when
+// all requests wait for a slot or for the test.
 type world struct {
 	t     *testing.T
 	queue *fairqueue.Queue
 
 	mu      sync.Mutex // guards what goroutines share; the test reads it while all of them wait
-	running []*request // those with a slot, in the order in which they got it
-	begun   []string   // the clients whose pieces began, in order
+	running []*request // requests with a slot, in the order in which they got it
+	begun   []string   // clients whose pieces began, in order
 	work    map[string]float64
 }
 
-// request is one of a client's, of some pieces that cost the same.
+// request is a request of a client. Its pieces have equal costs.
 type request struct {
 	client string
 	cost   float64
@@ -83,7 +83,7 @@ func (w *world) drop(r *request) {
 
 // finish ends the piece of a request that has a slot.
 func (w *world) finish(r *request) {
-	w.drop(r) // a request that keeps its slot comes back
+	w.drop(r) // a request that keeps its slot is added again
 	r.done <- struct{}{}
 	synctest.Wait()
 }
@@ -118,7 +118,7 @@ func (w *world) end(all []*request) {
 	}
 }
 
-// count returns how many of some pieces belong to a client.
+// count returns the number of pieces in begun that belong to a client.
 func count(begun []string, client string) (n int) {
 	for _, c := range begun {
 		if c == client {

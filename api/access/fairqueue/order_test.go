@@ -23,7 +23,7 @@ func (w *world) flood(client string, n int) (all []*request) {
 }
 
 // TestSmallBesideFlood proves that a client's small request gets a slot when the first piece of another client's 64
-// large requests ends, and that from then on both get the same.
+// large requests ends. From then on both clients get equal shares.
 func TestSmallBesideFlood(t *testing.T) {
 	for _, slots := range []int{1, 2, 16} {
 		synctest.Test(t, func(t *testing.T) {
@@ -39,8 +39,8 @@ func TestSmallBesideFlood(t *testing.T) {
 			if small.began != 1 {
 				t.Errorf("%d slots: the small request waits though a piece of the flood has ended", slots)
 			}
-			// The small request needs one slot at a time. It must get half of the time of a single slot, or all of one
-			// of several.
+			// The small request needs one slot at a time. It must get half of the time if there is a single slot, and
+			// a whole slot if there are several.
 			steps := 0
 			for ; !small.ended && steps < 1000; steps++ {
 				w.finishOldest(1)
@@ -53,7 +53,7 @@ func TestSmallBesideFlood(t *testing.T) {
 	}
 }
 
-// TestAloneHasAll proves that a client alone has all slots, that its requests are computed one after the other, and
+// TestAloneHasAll proves that a single client has all slots, that its requests are computed one after the other, and
 // that none of them ever yields to another one of the same size.
 func TestAloneHasAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestAloneHasAll(t *testing.T) {
 	})
 }
 
-// TestIdleTimeIsNotOwed proves that a client that requested nothing for long has no advantage when it returns, and that
-// a client that used the slots while nobody else needed them has no disadvantage.
+// TestIdleTimeIsNotOwed proves that a client that sent no requests for long has no advantage when it returns. A
+// client that used the slots while no other client needed them has no disadvantage.
 func TestIdleTimeIsNotOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 100, Waiting: 1000})
@@ -102,7 +102,7 @@ func TestOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 100, Waiting: 1000})
 		all := w.flood("one", 5)
-		w.finishOldest(1500) // one has ended
+		w.finishOldest(1500) // one request has ended
 		small := w.send("one", 2, 1)
 		w.finishOldest(3)
 		if !small.ended {
@@ -122,8 +122,9 @@ func TestOfOneClient(t *testing.T) {
 			}
 			w.finishOldest(1)
 		}
-		// There are at most 22 requests. Later ones do not overtake it after 46 pieces each, but 21 of up to 4 pieces
-		// that exist then do, and it has 50.
+		// There are at most 22 requests. After 46 pieces of each of them, later requests do not overtake this one any
+		// more. 21 requests that exist then, with up to 4 pieces each, may still overtake. The request itself has 50
+		// pieces.
 		if steps > 22*46+21*4+50 {
 			t.Errorf("the large request took %d pieces", steps)
 		}
@@ -142,7 +143,7 @@ func TestGone(t *testing.T) {
 			t.Errorf("one that waited: %v, %+v", second.err, w.queue.State())
 		}
 		third := w.send("b", 10, 1)
-		w.finishOldest(1) // yields to the third
+		w.finishOldest(1) // the request yields to the third
 		w.leave(first)
 		if !errors.Is(first.err, context.Canceled) || first.began != 1 {
 			t.Errorf("one that had yielded: %v after %d pieces", first.err, first.began)
@@ -167,8 +168,8 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestBounds proves how many requests may wait, per client and in total, and that a new request replaces the last
-// request of the client with the most.
+// TestBounds proves how many requests may wait, for each client and in total. If the total is reached, a new request
+// replaces the last request of the client with the most requests.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 4, Waiting: 6})
@@ -234,9 +235,9 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// TestProperties proves for random requests of random costs that slots are never idle while a request waits, that
-// bounds hold, and that any two clients with waiting requests have got the same up to the bound of SFQ(D), (D+1) times
-// the sum of their largest costs (Jin et al. 2004, theorem 1).
+// TestProperties uses random requests of random costs. It proves that slots are never idle while a request waits,
+// that limits are kept, and that any two clients with waiting requests have got equal amounts up to the bound of
+// SFQ(D): (D+1) times the sum of their largest costs (Jin et al. 2004, theorem 1).
 func TestProperties(t *testing.T) {
 	const largest = 5
 	rapid.Check(t, func(r *rapid.T) {
@@ -244,7 +245,7 @@ func TestProperties(t *testing.T) {
 			slots := rapid.IntRange(1, 4).Draw(r, "slots")
 			w := newWorld(t, fairqueue.Limits{Slots: slots, PerClient: 8, Waiting: 20})
 			clients := []string{"a", "b", "c"}
-			since := map[[2]string][2]float64{} // what the two had got when both began to wait
+			since := map[[2]string][2]float64{} // the amounts that two clients had got when both began to wait
 			var all []*request
 			for range rapid.IntRange(1, 150).Draw(r, "operations") {
 				switch op := rapid.IntRange(0, 9).Draw(r, "operation"); {
