@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// with returns the event with the start and end that its record gives; below 0 the record has none.
+// with returns the event with the start and the end that its record gives. A value below 0 means that the record has
+// none.
 func with(ev job.Event, start, end int) job.Event {
 	if start >= 0 {
 		ev.Times.Start = at(start)
@@ -37,7 +38,7 @@ func queued(ev job.Event, queue string) job.Event {
 }
 
 // TestBadInputs proves that if records are missing, late or senseless, the picture is the most likely one given the
-// others.
+// other records.
 func TestBadInputs(t *testing.T) {
 	submit, start, end := event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)
 	for _, c := range []struct {
@@ -108,8 +109,8 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// TestRequeue proves that a requeued job keeps its place and its number and waits again, and that records of its
-// earlier attempt do not change the next one, however close they are.
+// TestRequeue proves that a requeued job keeps its place and its number and waits again. It also proves that records
+// of the job's earlier try do not change the next try, however close the tries are.
 func TestRequeue(t *testing.T) {
 	s := New("c", 0)
 	first := []job.Event{
@@ -129,8 +130,8 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
-// TestRareSequences covers sequences that random draws seldom find: a replay of their journal makes the same changes,
-// and reading them again makes none.
+// TestRareSequences covers sequences that random draws seldom find. For each sequence, a replay of its journal makes
+// the same changes, and reading the sequence again makes none.
 func TestRareSequences(t *testing.T) {
 	start := event(job.Start, "1", 9)
 	start.Times.Submit = at(5)
@@ -182,7 +183,7 @@ func TestMovesBetweenQueues(t *testing.T) {
 	}
 }
 
-// TestLateRecordFillsIn proves that a late record adds what is unknown and does not change what newer records said.
+// TestLateRecordFillsIn proves that a late record adds what is unknown and does not change what newer records gave.
 func TestLateRecordFillsIn(t *testing.T) {
 	s := New("c", 0)
 	late := sized(queued(event(job.Update, "1", 5), "old"), 8)
@@ -193,9 +194,9 @@ func TestLateRecordFillsIn(t *testing.T) {
 	}
 }
 
-// TestDeletionOfARunningJob proves that after a forced deletion, which writes no end, the job leaves as of the deletion
-// once the grace is over, and not before. An ordinary deletion ends with an end, even a late one that is the very next
-// record.
+// TestDeletionOfARunningJob proves that after a forced deletion, which writes no end, the job leaves once the grace
+// after the deletion is over, and not before. An ordinary deletion is followed by an end. The end counts even after
+// the grace if it is the next record.
 func TestDeletionOfARunningJob(t *testing.T) {
 	g := int(grace / time.Second)
 	running := []job.Event{event(job.Submit, "1", 0), sized(event(job.Start, "1", 5), 4), event(job.Cancel, "1", 100)}
@@ -254,8 +255,8 @@ func TestDeletionOfARunningJob(t *testing.T) {
 	}
 }
 
-// TestForgottenJobs proves that a job that the fold has forgotten does not count as a new one if Known remembers it,
-// and does if its id is used again later.
+// TestForgottenJobs proves that a job that the fold has forgotten does not count as a new one if Known remembers the
+// job. If the id is used again later, the job counts as new.
 func TestForgottenJobs(t *testing.T) {
 	s := New("c", 0)
 	kept := map[string]Left{}

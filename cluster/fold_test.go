@@ -38,8 +38,8 @@ func TestFoldIsDeterministicAndReplays(t *testing.T) {
 	})
 }
 
-// TestReadingAgainChangesNothing proves that reading any part of a log again changes nothing. Records of jobs that did
-// not exist are left out, because a record that was not understood the first time may be the second time.
+// TestReadingAgainChangesNothing proves that reading any part of a log again changes nothing. Records of jobs that
+// did not exist are left out: the fold may ignore such a record at first and use it at the second reading.
 func TestReadingAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := rapid.Custom(history).Draw(t, "events")

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// at returns the instant that many seconds after the beginning of the tests' time.
+// at returns the instant of a second, counted from the beginning of the tests' time.
 func at(seconds int) time.Time { return time.Unix(1_000_000_000+int64(seconds), 0).UTC() }
 
 // event returns an event of job id at a second.
@@ -130,7 +130,7 @@ func history(t *rapid.T) []job.Event {
 	return told
 }
 
-// life draws the lives of one id. apart says that no two records have the same instant.
+// life draws the lives of one id. If apart is true, no two records have the same instant.
 func life(t *rapid.T, id string, apart bool) []job.Event {
 	clock := rapid.IntRange(0, 50).Draw(t, "first")
 	pass := func(least int) {
@@ -191,7 +191,7 @@ func life(t *rapid.T, id string, apart bool) []job.Event {
 	return out
 }
 
-// script writes events in short form for messages of failures.
+// script writes events in short form for the messages of failed tests.
 func script(events []job.Event) string {
 	var b strings.Builder
 	for _, ev := range events {

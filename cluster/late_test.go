@@ -90,8 +90,8 @@ func TestEndTellsTheJob(t *testing.T) {
 	}
 }
 
-// TestWholeSecondsBeforeMilliseconds proves that a record in whole seconds that is read before those in milliseconds
-// belongs to the same life, however short the life was.
+// TestWholeSecondsBeforeMilliseconds proves that a record in whole seconds that is read before the records in
+// milliseconds belongs to the same life, however short the life was.
 func TestWholeSecondsBeforeMilliseconds(t *testing.T) {
 	s := New("c", 0)
 	short := with(event(job.End, "1", 10), 10, 10)

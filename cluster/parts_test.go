@@ -20,7 +20,7 @@ func submittedAt(ev job.Event, second int) job.Event {
 	return ev
 }
 
-// milli returns an event that many milliseconds after a second.
+// milli returns an event at a number of milliseconds after a second.
 func milli(ev job.Event, ms int) job.Event {
 	ev.Time = ev.Time.Add(time.Duration(ms) * time.Millisecond)
 	return ev
@@ -193,8 +193,8 @@ func TestElementsWithIDs(t *testing.T) {
 	}
 }
 
-// TestUncountedArray proves that the record of an array of Grid Engine, which does not count the elements, ends with
-// the first reported element and does not count as cancelled.
+// TestUncountedArray proves that Grid Engine's record of an array, which does not count the elements, ends with the
+// first reported element. The record does not count as cancelled.
 func TestUncountedArray(t *testing.T) {
 	s := New("c", 0)
 	changes, _ := feed(s, nil, event(job.Submit, "7", 10), event(job.Start, "7.1", 20), event(job.Start, "7.2", 30),

@@ -92,7 +92,8 @@ func TestPoolsOfAMachine(t *testing.T) {
 	}
 }
 
-// TestUseOfPools proves that what a job holds counts in its own pool, whatever happens to the job and to the pools.
+// TestUseOfPools proves that what a job holds counts in the job's own pool, whatever happens to the job and to the
+// pools.
 func TestUseOfPools(t *testing.T) {
 	in := func(ev job.Event, queue string, procs int) job.Event {
 		ev.Queue, ev.Procs = queue, procs
@@ -216,8 +217,8 @@ func TestArrayWithACount(t *testing.T) {
 	}
 }
 
-// TestPastJobsDoNotRaiseTheCapacity proves that a job that is reported after its end does not add to the learnt
-// capacity what it held beside the jobs that run now.
+// TestPastJobsDoNotRaiseTheCapacity proves that a job that is reported only after its end does not raise the learnt
+// capacity: what the job held is not added to what the present jobs hold.
 func TestPastJobsDoNotRaiseTheCapacity(t *testing.T) {
 	s := New("c", 0)
 	running := event(job.Start, "1", 100)

@@ -13,8 +13,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// loadFacts returns the facts of the captured cluster under load: 64 nodes of 4 processors, and three queues on all of
-// them (scontrol-show-config.txt and scontrol-show-partition.txt there). Nobody had used anything, so every share is 1.
+// loadFacts returns the facts of the captured cluster under load: 64 nodes of 4 processors, and three queues on all
+// of them (scontrol-show-config.txt and scontrol-show-partition.txt there). No user had used anything yet, so every
+// share is 1.
 func loadFacts() *job.Facts {
 	queues := []string{"long", "medium", "short"}
 	return &job.Facts{

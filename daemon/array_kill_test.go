@@ -84,8 +84,8 @@ func (a *appender) grant(steps int) {
 	a.lines = a.lines[n:]
 }
 
-// TestKillArrays proves that a daemon that is killed at random instants while it reads about arrays has the same
-// journal, ledger and state as an undisturbed one, and that every element that started or left has one row.
+// TestKillArrays kills a daemon at random instants while it reads about arrays. It proves that the daemon has the
+// same journal, ledger and state as an undisturbed one, and that every element that started or left has one row.
 func TestKillArrays(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLogOfEndsComesAfter proves that jobcomp beside slurmctld.log takes no forecast away, however long slurmctld.log
-// is: the jobs have as many rows of the ledger as with slurmctld.log alone.
+// TestLogOfEndsComesAfter proves that a log of jobcomp beside slurmctld.log costs no forecast, however long
+// slurmctld.log is: the jobs have as many rows of the ledger as with slurmctld.log alone.
 func TestLogOfEndsComesAfter(t *testing.T) {
 	t.Parallel()
 	testdata := func(name string) string {

@@ -52,7 +52,7 @@ func (m *measured) stop() {
 	m.p = nil
 }
 
-// metric returns the value of a series, "" if there is none.
+// metric returns the value of a series, or "" if there is none.
 func (m *measured) metric(series string) string {
 	for line := range strings.Lines(fetch(m.url + "/metrics")) {
 		if value, ok := strings.CutPrefix(line, series+" "); ok {
@@ -62,7 +62,7 @@ func (m *measured) metric(series string) string {
 	return ""
 }
 
-// peak returns the peak memory of the process in bytes; 0 if the system does not report it.
+// peak returns the peak memory of the process in bytes, or 0 if the system does not report it.
 func (m *measured) peak() int64 {
 	m.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.p.cmd.Process.Pid))
@@ -79,8 +79,8 @@ func (m *measured) peak() int64 {
 	return 0
 }
 
-// TestEndlessLine proves that a line of 64 MB (1 GB in the long run) takes no memory, is counted and quarantined with
-// its place and its beginning, and that the lines around it count.
+// TestEndlessLine covers a line of 64 MB (1 GB in the long run). It proves that the line takes no memory, that it is
+// counted and quarantined with its place and its beginning, and that the lines around it count.
 func TestEndlessLine(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -196,9 +196,9 @@ func rubbish(rng *rand.Rand, good string) string {
 	return "\xff\xfe" + good
 }
 
-// TestFlood proves that very many lines at once are all read with bounded memory, and logs the speed. They are 100,000
-// records of ended jobs (a million in the long run), as Slurm's jobcomp writes them, and 10,000 (a million) records of
-// submissions, starts and ends, where each submission is forecast.
+// TestFlood proves that very many lines at once are all read with bounded memory, and logs the speed. In the short
+// run there are 100,000 records of ended jobs, as Slurm's jobcomp writes them, and 10,000 records of submissions,
+// starts and ends, where each submission is forecast. In the long run there are a million of each.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("30,000 lines: not with -short")

@@ -16,7 +16,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// life is the record of one job in these tests. Instants are minutes after the epoch; negative ones are left out.
+// life is the record of one job in these tests. Instants are minutes after the epoch. A negative instant is left out
+// of the log.
 type life struct {
 	id                 string
 	procs              int
@@ -110,8 +111,8 @@ func TestLogAppears(t *testing.T) {
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/accounting"}`, "0")
 }
 
-// TestLogReplacedByDirectory proves that a log that is replaced by a directory is reported as unreadable, that reading
-// continues when it is back, and that earlier records are kept.
+// TestLogReplacedByDirectory proves that a log that is replaced by a directory is reported as unreadable, that
+// reading continues when the log is back, and that earlier records are kept.
 func TestLogReplacedByDirectory(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a := life{"1.t", 4, 0, 1, 5}

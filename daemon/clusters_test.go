@@ -22,8 +22,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// balancer is a transport for net/http/httputil.ReverseProxy. It sends each request to the next of several daemons, or
-// to the one after that if that does not answer. It represents the proxy of an installation.
+// balancer is a transport for net/http/httputil.ReverseProxy. It sends each request to the next of several daemons.
+// If that daemon does not answer, balancer sends the request to the one after it. balancer represents the proxy of an
+// installation.
 type balancer struct {
 	members []*url.URL
 	turn    atomic.Int64

@@ -125,7 +125,7 @@ func TestReserve(t *testing.T) {
 		}
 		streams = append(streams, conn)
 	}
-	for range 100 { // others on the reserve, who are slow
+	for range 100 { // other slow clients, on the reserved connections
 		hold(t, d.Addr().String(), nil, "GET /v1/queues HTTP/1.1\r\n")
 	}
 	for _, c := range []struct {

@@ -97,7 +97,7 @@ func TestFacts(t *testing.T) {
 // snapshots returns the number of successful calls of the commands.
 func (r *running) snapshots() int {
 	var n int
-	// 0 before the first
+	// 0 before the first call
 	_, _ = fmt.Sscan(r.metric(`waitcast_snapshot_seconds_count{cluster="main",source="main/slurm-facts"}`), &n)
 	return n
 }

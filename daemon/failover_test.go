@@ -106,7 +106,8 @@ clusters:
 		return status == http.StatusOK && len(lines) == 2 && lines[0] == "degraded" &&
 			strings.HasPrefix(lines[1], "source_unreadable: source main/one: ")
 	})
-	// The first wrote it before it died. It is read now if the file was open, else when its host is back.
+	// The first slurmctld wrote the record before it died. The daemon reads the record now if the file was open, and
+	// otherwise when the host is back.
 	add(filepath.Join(away, "slurmctld.log"), submit(2))
 	add(host("two"), "Running as primary controller")
 	add(host("two"), submit(3))
@@ -133,7 +134,7 @@ func TestRealSlurmFailover(t *testing.T) {
 	first := filepath.Join(c.dir, "slurmctld.log")
 	d := c.site("{format: slurm-log, name: one, path: LOG}",
 		fmt.Sprintf("{format: slurm-log, name: two, path: %q}", filepath.Join(c.dir, "backup.log"))).start(t)
-	asShown := func() bool { // the daemon's picture is squeue's
+	asShown := func() bool { // reports whether the daemon's picture equals squeue's
 		v := d.Views()[0]
 		var got []string
 		for _, j := range v.Running {

@@ -26,16 +26,16 @@ type geCluster struct {
 	asked map[string]*geAsked // by number
 }
 
-// geAsked is the test's own record of a job: facts that no command of Grid Engine shows at the end.
+// geAsked is the test's own record of a job. It has facts that no command of Grid Engine shows at the end.
 type geAsked struct {
 	kind    string
-	submit  span // the time that qsub took
+	submit  span // when qsub ran
 	limit   time.Duration
 	tasks   []string        // the tasks of an array, nil if it is none
 	deleted map[string]span // by task ("0" if it is no array): when it was deleted while it waited
 }
 
-// span is the time in which something happened.
+// span is an interval of time.
 type span struct{ from, to time.Time }
 
 func since(from time.Time) span { return span{from, time.Now()} }
@@ -290,10 +290,10 @@ func (c *geCluster) qacct() map[string][]geAccount {
 // geTruth is the final outcome of a job, from Grid Engine itself, or from the test's own records if Grid Engine has
 // none.
 type geTruth struct {
-	truth            // of its last attempt
-	first  span      // its first submission
-	gone   span      // if it never ran: when it left
-	before geAccount // the attempt before, zero if there was none
+	truth            // of the job's last attempt
+	first  span      // the job's first submission
+	gone   span      // when the job left, if it never ran
+	before geAccount // the attempt before the last one, zero if there was none
 }
 
 // truths returns the truth of all jobs.

@@ -297,7 +297,7 @@ func (a *agreement) add(b *agreement) {
 	}
 }
 
-// geWrong is a job's state that qstat shows and the picture does not, or the reverse.
+// geWrong is a difference between qstat and the picture: a job's state that only one of the two shows.
 type geWrong struct {
 	instant, daemon int
 	asked           time.Time
@@ -384,13 +384,13 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		note(said(id, "runs"), id, "runs", "qstat")
 	}
 	for number, tasks := range shown.waiting {
-		// all of it can wait again, rescheduled
+		// all tasks of the array can wait again, rescheduled
 		begun := slices.ContainsFunc(tasks, func(task string) bool { return said(taskName(number, task), "waits") })
 		if tasks == nil || said(number, "waits") || !begun && len(tasks) == len(c.tasks(number)) {
 			note(said(number, "waits"), number, "waits", "qstat")
 			continue
 		}
-		// the logs say nothing about waiting tasks once one has left the queue, except about rescheduled ones
+		// the logs have nothing about waiting tasks once one has left the queue, except about rescheduled ones
 		for _, task := range tasks {
 			if said(taskName(number, task), "waits") {
 				seen.agree++
@@ -413,11 +413,14 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 	}
 }
 
-// forgive removes two kinds of a daemon's differences. In the first kind the journal shows that the state lasted no
-// longer than the lag, so that all of its records may have been written and read at once. In the second kind the job
-// was put back into the queue, as its next start proves, but qstat showed it neither waiting nor running: Grid Engine
-// has such a job in neither list until the host has reported the end of the previous attempt. That job may also have
-// started within the lag before qstat was run.
+// forgive removes two kinds of differences between a daemon's picture and qstat.
+//
+// In the first kind the journal shows that the state lasted no longer than the lag, so that all records of the state may
+// have been written and read at once.
+//
+// In the second kind the job was put back into the queue, as its next start proves, but qstat showed it neither waiting
+// nor running: Grid Engine has such a job in neither list until the host has reported the end of the previous attempt.
+// That job may also have started within the lag before qstat was run.
 func (a *agreement) forgive(daemon int, k kept) {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w geWrong) bool {
 		if w.daemon != daemon {
@@ -442,7 +445,7 @@ func (a *agreement) forgive(daemon int, k kept) {
 			}
 			if ev.Kind == job.Requeue && w.state == "waits" && w.asked.Sub(ev.Time) > -time.Second &&
 				w.asked.Sub(ev.Time) < 2*time.Second {
-				a.brief++ // qstat shows the attempt before until the host has reported its end
+				a.brief++ // qstat shows the earlier attempt until the host has reported its end
 				return true
 			}
 			since, state, back = ev.Time, "", ev.Kind == job.Requeue
@@ -524,9 +527,9 @@ func (w *geTruth) differences(g geLife, known, reporting bool) (diffs []string) 
 	if reporting {
 		check(w.first.covers(g.first), "first submission", g.first, w.first)
 	}
-	// A further attempt waits from the moment at which the one before freed its slots, or from the new submission time
-	// after a rescheduling. A job that was in error keeps its submission time, and so does one whose first attempt
-	// continues. Then only the log shows when it was put back.
+	// A further attempt waits from the moment at which the one before freed its slots. After a rescheduling it waits
+	// from the new submission time. A job that was in error keeps its submission time, and so does a job whose first
+	// attempt continues. Then only the log shows when the job was put back.
 	again := w.restarts > 0 && (w.before.end.IsZero() && w.first.covers(w.submit) || near(g.submit, w.before.end))
 	check(g.ran == w.ran, "ran", g.ran, w.ran)
 	if !w.ran {

@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// patience is the maximum time until a condition becomes true; then a test fails.
+// patience is the time after which a test fails if a condition has not come true.
 const patience = 5 * time.Minute
 
 // site is a folder with a log, a configuration and a database.
@@ -30,7 +30,8 @@ type site struct {
 	dir, log, db, config string
 }
 
-// newSite writes a configuration for a log called log in a new folder; extra is YAML added to it.
+// newSite writes a configuration for a log called log in a new folder. extra is YAML that is added to the
+// configuration.
 func newSite(t testing.TB, log, extra string) *site {
 	t.Helper()
 	return siteOn(t, filepath.Join(t.TempDir(), log), extra)
@@ -145,7 +146,7 @@ func (r *running) caughtUp() {
 	})
 }
 
-// metric returns the value of a series, "" if there is none.
+// metric returns the value of a series, or "" if there is none.
 func (r *running) metric(series string) string {
 	r.t.Helper()
 	_, body := r.get("/metrics")

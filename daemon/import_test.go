@@ -166,9 +166,9 @@ func (r *running) laws(queues []daemon.QueueReport) map[string][]wire.Model {
 }
 
 // TestImportBesideALiveLog imports a real trace into a daemon that follows a log. It proves that the picture and the
-// rows of the ledger stay as they are, that rows of the past are added, that the windows of lifetimes equal those of a
-// one-shot run over both logs, that a second import of the same trace, compressed and after a restart, changes nothing,
-// and that the log is still followed.
+// ledger's rows stay as they are, that rows of the past are added, and that the log is still followed. The windows of
+// lifetimes equal those of a one-shot run over both logs. A second import of the same trace, compressed and after a
+// restart, changes nothing.
 func TestImportBesideALiveLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays a trace: not with -short")
@@ -267,7 +267,7 @@ func sameLaws(t *testing.T, s *site, d *running, trace []byte) {
 func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	t.Helper()
 	err := daemon.Store(d.Daemon).Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
-		r.Levels, r.Quantiles = nil, nil // NaN is not equal to itself
+		r.Levels, r.Quantiles = nil, nil // they may contain NaN, which is not equal to itself
 		rows = append(rows, r)
 		return nil
 	})

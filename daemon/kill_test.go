@@ -173,7 +173,7 @@ type killer struct {
 	writer interface{ grant(steps int) }
 	lives  int  // number of daemons that are killed
 	leased bool // after a kill, the database stays leased to the killed daemon for a while
-	// reloads means that the configuration of the source changes now and then; reloaded counts these changes.
+	// reloads means that the configuration of the source changes now and then. reloaded counts these changes.
 	reloads  bool
 	reloaded int
 
@@ -182,7 +182,7 @@ type killer struct {
 	window           time.Duration
 }
 
-// shortest is the minimum upper bound of the time from serving to the kill.
+// shortest is the smallest upper bound of the time from serving to the kill.
 const shortest = 200 * time.Millisecond
 
 // reckon increases the time until daemons are killed if they make no progress (a slow machine), and reduces it again.
@@ -250,7 +250,7 @@ func (k *killer) life() {
 		instant = time.After(time.Duration(k.rng.Int64N(int64(150 * time.Millisecond))))
 	}
 	steps := 25 + k.rng.IntN(15) // steps that remain are written while no daemon runs
-	keep := k.rng.IntN(10)       // number of steps kept for after that instant
+	keep := k.rng.IntN(10)       // number of steps that are kept for the time after the kill
 	url := p.url
 	pace := time.NewTicker(3 * time.Millisecond)
 	defer pace.Stop()
@@ -318,7 +318,7 @@ func (k *killer) last() {
 	if !ok {
 		k.t.Fatalf("the last daemon ended by itself: %s", p.stderr.String())
 	}
-	if k.leased { // until then it only serves
+	if k.leased { // until the lease ends, the daemon only serves
 		eventually(k.t, "the log is read", func() bool {
 			return strings.Contains(fetch(url+"/metrics"),
 				`waitcast_source_caught_up{cluster="main",source="main/accounting"} 1`)

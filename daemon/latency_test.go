@@ -47,7 +47,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// sees requests the forecast of a job as large as the machine and reports whether it includes a record of that instant.
+// sees requests the forecast of a job as large as the machine. It reports whether the forecast includes a record of
+// the given instant.
 func (r *running) sees(at time.Time) bool {
 	r.t.Helper()
 	status, body := r.get(fmt.Sprintf("/v1/wait?queue=long&procs=%d&time_limit=2h", machine))

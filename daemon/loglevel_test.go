@@ -74,7 +74,7 @@ func TestLogLevelNewestCounts(t *testing.T) {
 		if err := l.Configure("error"); err != nil {
 			t.Fatal(err)
 		}
-		is("debug") // an administrator's level lasts
+		is("debug") // the level that an administrator set lasts
 		<-time.After(2 * time.Minute)
 		is("error")
 		if err := l.Configure("info"); err != nil {

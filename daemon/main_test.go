@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// roleEnv makes the test binary act as another process; roleArg has its argument.
+// roleEnv makes the test binary act as another process. roleArg is the variable with the argument of that role.
 const (
 	roleEnv = "WAITCAST_TEST_ROLE"
 	roleArg = "WAITCAST_TEST_ARG"

@@ -50,7 +50,7 @@ func (r *running) watches() *stream {
 	return s
 }
 
-// open reports whether the stream goes on.
+// open reports whether the stream continues.
 func (s *stream) open() bool {
 	select {
 	case err := <-s.end:

@@ -147,8 +147,8 @@ func watch(ctx context.Context, address string, events chan<- client.WatchEvent)
 	})
 }
 
-// TestReloadAllOrNothing proves that an invalid configuration changes nothing: the whole old one stays in use, and
-// works.
+// TestReloadAllOrNothing proves that an invalid configuration changes nothing: the whole old configuration stays in
+// use and works.
 func TestReloadAllOrNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's own port
 	if err != nil {

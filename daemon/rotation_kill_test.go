@@ -19,10 +19,10 @@ import (
 )
 
 // TestRotationKill tests every style of rotation. A daemon is killed (SIGKILL) at random instants while a log of
-// numbered lines is written and rotated. It proves that the daemon ends with every line exactly once and in order, and
-// with the journal, ledger and state of a daemon that read the same lines undisturbed from one file. copytruncate loses
-// lines by itself: each lost line was written between the end of the copying and the truncation, and is in none of its
-// files.
+// numbered lines is written and rotated. The test proves that the daemon ends with every line exactly once and in
+// order. It also proves that journal, ledger and state equal those of a daemon that read the same lines undisturbed
+// from one file. copytruncate loses lines by itself: each lost line was written between the end of the copying and
+// the truncation, and is in none of copytruncate's files.
 func TestRotationKill(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -158,8 +158,8 @@ func toldBy(line string) string {
 	return map[string]job.Kind{"Q": job.Submit, "S": job.Start, "E": job.End}[f[1]].String() + " " + f[2]
 }
 
-// prove compares the data with the lines that were written. It returns the lines that were read, and how many were
-// lost.
+// prove compares the data with the lines that were written. It returns the lines that were read, and the number of
+// lost lines.
 func (w *rotatingWriter) prove(got *kept) (read []string, lost int) {
 	w.t.Helper()
 	number := make(map[string]int, len(w.written))

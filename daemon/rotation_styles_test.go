@@ -21,7 +21,7 @@ type rotationStyle struct {
 	lossy  bool   // loses lines by itself
 	// open creates the first file.
 	open func(*rotatingWriter)
-	// rotate begins a new file; nil if between does.
+	// rotate begins a new file. If rotate is nil, between begins it.
 	rotate func(*rotatingWriter)
 	// step is called before every step of the writer.
 	step func(*rotatingWriter)
@@ -64,7 +64,7 @@ type rotatingWriter struct {
 	pending string   // the rest of a line whose beginning was written
 	written []string // lines that were begun
 	rotated int
-	held    int          // number of lines until the writer is signalled; until then it writes to a renamed file
+	held    int          // number of lines until the writer is signalled; until then the writer uses a renamed file
 	zip     []string     // rotated files to be compressed
 	reused  int          // new files that got the inode of the one deleted before
 	window  map[int]bool // the lines written between copying and truncation
@@ -280,8 +280,8 @@ func (w *rotatingWriter) nextDay() {
 	w.reopen(filepath.Join(w.dir, epoch().AddDate(0, 0, w.rotated).Format("20060102")))
 }
 
-// recreate deletes the log, which is completely read and committed, and creates it again. Sometimes a daemon continues
-// for a moment meanwhile; sometimes this happens after its death, when the new file gets the inode of the old one.
+// recreate deletes the log, which is completely read and committed, and creates it again. In some cases a daemon
+// continues for a moment meanwhile. In others no daemon runs, and the new file gets the inode of the old one.
 func (w *rotatingWriter) recreate(k *killer) {
 	w.finishLine()
 	p := k.spawn()

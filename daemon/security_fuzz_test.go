@@ -188,7 +188,7 @@ func (m *mangler) version() malformed {
 func (m *mangler) garbage() malformed {
 	text := m.junk(300, m.IntN(2) == 0)
 	if m.IntN(4) == 0 {
-		text = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + text // TLS where there is none
+		text = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + text // TLS to a daemon without TLS
 	}
 	return malformed{kind: "garbage", wire: []byte(text + "\r\n\r\n"), silent: true,
 		also: http.StatusHTTPVersionNotSupported}

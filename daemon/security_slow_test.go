@@ -57,7 +57,7 @@ const watchQuestion = `{"places":[{"queue":"short"}],"sizes":[1,2],"runtime":{"a
 // do not read their answers. It proves that the slow ones are disconnected, and that a stream lives past the deadline
 // of ordinary answers.
 func TestSlowClients(t *testing.T) {
-	// it waits for the deadlines of slow clients most of the time
+	// the test waits for the deadlines of slow clients most of the time
 	t.Parallel()
 
 	s := newSite(t, "accounting", "limits: {write_timeout: 20s}\n") // much less than the lifetime of a silent stream

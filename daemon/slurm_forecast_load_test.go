@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// These define the machine and the load of the comparison. They are those of the reference load, whose jobs take 6 to
-// 60 s, on its usual 32 nodes of 4 processors, with as many arrivals as the machine can process. Shorter jobs would
-// favor us: time limits are whole minutes, Slurm's unit, and the scheduler's predictions follow from them.
+// These constants define the machine and the load of the comparison. They are those of the reference load, whose jobs
+// take 6 to 60 s, on its usual 32 nodes of 4 processors, with as many arrivals as the machine can process. Shorter
+// jobs would favor Waitcast over Slurm: time limits are whole minutes, Slurm's unit, and the scheduler's predictions
+// follow from them.
 const (
 	forecastNodes, forecastCPUs = 32, 4
 	forecastJobs                = 300
@@ -54,7 +55,7 @@ func planLoad(seed uint64, jobs int) []planned {
 		switch r := random.Float64(); {
 		case r > .95:
 			p.queue = "long"
-		case r < .65 && p.minutes <= 10: // the partition short accepts no longer ones
+		case r < .65 && p.minutes <= 10: // the partition short accepts no longer jobs
 			p.queue = "short"
 		}
 		gap := 3 * meanGap

@@ -29,7 +29,8 @@ type outcome struct {
 	// quantiles in seconds, at the levels of a backtest: from the daemon's ledger, and of the predictor alone with the
 	// same data
 	served, replayed []float64
-	// the ledger's were made after the fact, because the job had started before a snapshot reported its size
+	// whether the ledger's quantiles were computed after the fact, because the job had started before a snapshot
+	// reported its size
 	late bool
 }
 
@@ -53,7 +54,7 @@ type figures struct {
 	wait              float64
 	testOnly, squeue  float64
 	waitcast, onAsked float64 // on all jobs, and on those asked
-	covered           float64 // share of waits covered by the .9 quantile
+	covered           float64 // share of waits that are at most the 0.9 quantile
 }
 
 func median(v []float64) float64 {
@@ -64,7 +65,7 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// off returns the error of a predicted start, by Slurm's clock of whole seconds.
+// off returns the error of a predicted start. Slurm's clock has whole seconds.
 func off(foretold, start time.Time) float64 {
 	return math.Abs(foretold.Sub(start.Truncate(time.Second)).Seconds())
 }

@@ -15,26 +15,26 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// forecastSeeds is the number of loads that are compared, learntFrom the number of first jobs of each that are only
-// learnt from.
+// forecastSeeds is the number of loads that are compared. learntFrom is the number of jobs at the beginning of each
+// load that are only learnt from.
 const (
 	forecastSeeds = 5
 	learntFrom    = 100
 )
 
-// These are the targets: the ratio of the median absolute error of the forecast at submission to those of Slurm's
-// predictions, and the coverage of the .9 quantile.
+// These are the targets: the ratio of the median absolute error of the forecast at submission to the errors of
+// Slurm's predictions, and the coverage of the 0.9 quantile.
 const (
 	ofTestOnly, ofSqueue = 1. / 3, 1. / 6
 	leastCovered         = .85
 	mostCovered          = .95
 )
 
-// TestRealSlurmForecasts proves on a real Slurm under load that the median error of forecasts at submission is at most
-// 1/3 of that of sbatch --test-only at the same instant, and at most 1/6 of that of the first output of squeue --start,
-// and that the .9 quantile covers 85 to 95 % of the waits. Each seed has its own cluster and daemon, without history.
-// They run in parallel, because they wait for jobs nearly all the time (a cluster takes 1/20 of a core). WAITCAST_OUT
-// names a folder for a row of every job.
+// TestRealSlurmForecasts compares Waitcast with a real Slurm under load. It proves that the median error of forecasts
+// at submission is at most 1/3 of that of sbatch --test-only at the same instant, and at most 1/6 of that of the
+// first output of squeue --start. The 0.9 quantile covers 85 to 95 % of the waits. Each seed has its own cluster and
+// daemon, without history. The seeds run in parallel, because they wait for jobs nearly all the time (a cluster takes
+// 1/20 of a core). If WAITCAST_OUT names a folder, the test writes a row for every job there.
 func TestRealSlurmForecasts(t *testing.T) {
 	if !long() {
 		t.Skip("five loads of a quarter of an hour: only with WAITCAST_LONG=1")

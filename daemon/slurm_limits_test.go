@@ -48,8 +48,9 @@ func (l *limitCase) flags(user string) []string {
 	return append(flags, strings.Fields(l.needs)...)
 }
 
-// TestRealSlurmLimitDecides proves, on a real Slurm with free processors in which one limit alone decides a start, that
-// the forecast names the limit and that its median agrees with the true wait within a factor 1.5, or 15 s.
+// TestRealSlurmLimitDecides uses a real Slurm with free processors, in which one limit alone decides a start. It
+// proves that the forecast names the limit and that its median agrees with the true wait within a factor 1.5, or 15
+// s.
 func TestRealSlurmLimitDecides(t *testing.T) {
 	t.Parallel()                          // it waits for jobs most of the time
 	c := newSlurm(t, 18, 16, "--binding") // 8 GB on each node; three nodes with 2 a100, three with 4 v100
@@ -119,7 +120,8 @@ func limitCases(me string) []limitCase {
 		{"jobs of each account", "q11", []string{"MaxJobsPerAccount=2"}, short, phys, me, "games", 1, "", ""},
 		{"jobs of all", "q5", []string{"GrpJobs=2"}, short, phys, me, "games", 1, "", ""},
 		{"jobs of each user of an account", "", []string{"MaxJobs=2"}, short, "biology", "news", "news", 1, "", ""},
-		// Each has a minute to its limit, and Slurm counts it down when a job ends or every PriorityCalcPeriod.
+		// Each job has a limit of a minute. Slurm counts that minute down only when a job ends or every
+		// PriorityCalcPeriod.
 		{"minutes left to time limits", "q6", []string{"GrpTRESRunMins=cpu=2"}, short, phys, me, "games", 1, "", ""},
 		{"GPUs of each user", "q7", []string{"MaxTRESPerUser=gres/gpu=2"}, short, phys, me, me, 1, gpu, "&gpus=1"},
 		{"GPUs of a type of all", "q8", []string{"GrpTRES=gres/gpu:v100=2"}, short, phys, me, "games", 1, typed,
@@ -127,7 +129,8 @@ func limitCases(me string) []limitCase {
 		{"memory of all", "q9", []string{"GrpTRES=mem=4000M"}, short, phys, me, "games", 1, memory, "&memory=2000M"},
 		{"memory of each user", "q10", []string{"MaxTRESPerUser=mem=4000M"}, short, phys, me, me, 1, memory,
 			"&memory=2000M"},
-		// Slurm counts a node once that several jobs share; nobody else is on one that a job has whole or fills.
+		// A node that several jobs share counts once in Slurm. A job that has a node whole, or fills it, shares it
+		// with no other job.
 		{"whole nodes of all", "q12", []string{"GrpTRES=node=2"}, "whole", phys, me, "games", 1, "-N 1",
 			"&nodes=1"},
 		{"full nodes of each user", "q13", []string{"MaxTRESPerUser=node=2"}, short, phys, me, me, 16,

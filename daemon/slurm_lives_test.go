@@ -56,7 +56,7 @@ func (c *slurmCluster) accounted() map[try]truth {
 		for line := range strings.Lines(c.run("scontrol", "show", "job", "--oneliner")) {
 			word, _, _ := strings.Cut(line, " ")
 			own, isJob := strings.CutPrefix(word, "JobId=")
-			over = over && (seen[own] || !isJob) // a name may have a line end
+			over = over && (seen[own] || !isJob) // a line may be no job, because a name may have a line end
 		}
 		return over
 	})
@@ -94,7 +94,7 @@ func sacctName(shown, own string) string {
 	return shown
 }
 
-// sacctLife reads a row of sacct in Unix seconds. Its fields are those that accounted requests.
+// sacctLife reads a row of sacct with times in Unix seconds. The fields are those that accounted requests.
 func sacctLife(t *testing.T, r []string) truth {
 	t.Helper()
 	when := func(text string) time.Time {
@@ -155,7 +155,7 @@ func triesOf(events []job.Event) map[try]truth {
 			j.Account, j.QOS
 		l.restarts = attempt
 		switch {
-		case attempt > ev.Attempt: // the next one
+		case attempt > ev.Attempt: // the next attempt
 		case ev.Kind == job.Requeue:
 			l.end, l.how = ev.Time, "requeued"
 		case ev.Kind == job.Start:

@@ -23,8 +23,9 @@ type nodeCase struct {
 	query   string // the same for GET /v1/wait
 }
 
-// TestRealSlurmNodesDecide tests a real Slurm with free processors in which fragmented GPUs, memory or nodes that are
-// not empty decide a start. It proves that the median agrees with the true wait within a factor 1.5, or 15 s.
+// TestRealSlurmNodesDecide uses a real Slurm with free processors. Fragmented GPUs, fragmented memory or nodes that
+// are not empty decide a start. The test proves that the median agrees with the true wait within a factor 1.5, or 15
+// s.
 func TestRealSlurmNodesDecide(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 6, 8, "--binding")

@@ -70,8 +70,8 @@ func TestRealSlurmRulesDecide(t *testing.T) {
 	all.Wait()
 }
 
-// owner is whose jobs a partition gets. The one for nice values has a user of its own, whose other jobs do not show
-// what their priorities are without.
+// owner is the user of the jobs that a partition gets. The partition for nice values has a user of its own: no other
+// job of this user shows what priority the user's jobs have without a nice value.
 func (r *ruleSite) owner(partition string) (user, account string) {
 	if partition == "nice" {
 		return "mail", "biology"
@@ -179,8 +179,8 @@ func (r *ruleSite) compareRelease() {
 	}
 }
 
-// compareNice submits a job with a nice value to a node that another job has, and then one without: the latter goes
-// first, and is forecast to.
+// compareNice submits a job with a nice value to a node that another job has, and then a job without a nice value.
+// The second job starts first, as the forecasts must say.
 func (r *ruleSite) compareNice() {
 	known := func(id string) func() bool {
 		return func() bool { j := r.job(id); return j != nil && j.Priority > 0 && j.Procs > 0 && j.Account != "" }
@@ -200,8 +200,8 @@ func (r *ruleSite) compareNice() {
 	}
 }
 
-// compareTiers fills a node with jobs of a low tier for minutes. A job of a high tier preempts them; one of the low
-// tier waits for their ends.
+// compareTiers fills a node with jobs of a low tier for minutes. A further job of a high tier preempts them. A
+// further job of the low tier waits for their ends.
 func (r *ruleSite) compareTiers() {
 	const long = 300 // in seconds
 	for range ruleProcs {
@@ -225,8 +225,8 @@ func (r *ruleSite) compareTiers() {
 	}
 }
 
-// simulated returns the median of the simulation, in seconds; NaN if there is none. It is used because few waits have
-// been learnt, most of them on idle nodes, and these affect the served forecast.
+// simulated returns the median of the simulation in seconds, or NaN if there is none. The test uses it because few
+// waits have been learnt, most of them on idle nodes, and these waits affect the served forecast.
 func simulated(w *wire.Wait) float64 {
 	for _, m := range w.Methods {
 		if m.Name == "simulation" && m.MedianSeconds != nil {

@@ -196,7 +196,7 @@ func TestTakeoverOnAnotherHost(t *testing.T) {
 // TestTakeoverBeforeAnythingIsStored proves that a daemon takes over from one that was killed just after it had taken
 // its first lease, when nothing can be served yet.
 func TestTakeoverBeforeAnythingIsStored(t *testing.T) {
-	t.Parallel() // it waits for a lease
+	t.Parallel() // the test waits for a lease
 	database := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	log := filepath.Join(t.TempDir(), "accounting")
 	write(t, log, text(workload(t, 33, 20)))

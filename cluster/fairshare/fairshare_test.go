@@ -62,7 +62,7 @@ func recording(t *testing.T) (all []recorded, jobs []ran) {
 	return all, jobs
 }
 
-// add adds a line of sshare. above has the accounts above it, by depth.
+// add adds a line of sshare. above holds the accounts above the line's account, by depth.
 func (r *recorded) add(line string, above []string) []string {
 	name := strings.TrimLeft(line, " ")
 	depth := len(line) - len(name)
@@ -92,9 +92,9 @@ func number(text string) float64 {
 	return x
 }
 
-// TestFactorsOfARealSlurm proves that the shares and the usage that sshare printed give the factors that it printed,
-// under Fair Tree to the last digit. The classic algorithms use the accounts' usage at the previous computation. For
-// users they use the usage at the time when the jobs are processed, one after the other.
+// TestFactorsOfARealSlurm proves that the shares and the usage that sshare printed give the factors that sshare
+// printed, under Fair Tree to the last digit. The classic algorithms use the accounts' usage at the previous
+// computation. For users they use the usage at the time when the jobs are processed, one after the other.
 func TestFactorsOfARealSlurm(t *testing.T) {
 	all, _ := recording(t)
 	if len(all) != 9 {

@@ -19,7 +19,7 @@ func facts() *job.Facts {
 			{QOS: "normal", PerAccount: true, Jobs: 10},                // 2: each account
 			{QOS: "queue", PerUser: true, Procs: 8},                    // 3: takes precedence over 1 for processors
 			{Account: "physics", Jobs: 20, GPUs: 2},                    // 4: all together
-			{Account: "physics", PerUser: true, Jobs: 3},               // 5: each user, unless the QOS has it
+			{Account: "physics", PerUser: true, Jobs: 3},               // 5: each user, unless the QOS has this bound
 			{Account: "physics", User: "ann", Jobs: 2},                 // 6: replaces 5
 			{Account: "root", Procs: 100},                              // 7: of all below
 			{Account: "root", PerUser: true, Jobs: 1},                  // 8: of root's own jobs only
@@ -79,8 +79,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBounds proves which jobs count together, what is allowed and what a job has. A QOS replaces only the bound on
-// processors of others.
+// TestBounds proves which jobs count together, what is allowed and what a job has. The QOS of the queue replaces only
+// the bound on processors of the QOS normal.
 func TestBounds(t *testing.T) {
 	set := joblimits.New(facts())
 	got := set.Of(&job.Attributes{User: "bob", Account: "physics", QOS: "normal", Queue: "short", Procs: 6, GPUs: 1})

@@ -55,8 +55,9 @@ func shown(l *lives.Lives) (all []string) {
 	return all
 }
 
-// TestFold proves what a life consists of: every fate, a requeue as another try, a size that comes late, attributes
-// that come later and were not requested, repeated records, and jobs without a record of their submission.
+// TestFold proves what a life consists of. The cases are every fate, a requeue as another try, a size that comes
+// late, attributes that come later and were not requested, repeated records, and jobs without a record of their
+// submission.
 func TestFold(t *testing.T) {
 	two, four := job.Attributes{Queue: "a", Procs: 2}, job.Attributes{Queue: "b", Procs: 4}
 	over := event(job.End, "7", 95, two)
@@ -96,7 +97,7 @@ func TestFoldKeepsWhatWasAskedFor(t *testing.T) {
 		event(job.Submit, "1", 0, two), event(job.Update, "1", 0, three), // of the same instant
 		event(job.Hold, "1", 5, job.Attributes{}), event(job.Update, "1", 6, four),
 		event(job.Release, "1", 7, job.Attributes{}), event(job.Start, "1", 10, job.Attributes{}),
-		event(job.Update, "1", 11, two), // it runs: the wait is over
+		event(job.Update, "1", 11, two), // the job runs: its wait is over
 	)
 	j := l.Jobs[0]
 	if j.Asked.Procs != 3 {

@@ -152,8 +152,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestEventsAreThoseOfTheFile proves that slurmctld's own log gives the same events whether it is read from its file or
-// from the journal.
+// TestEventsAreThoseOfTheFile proves that slurmctld's log gives the same events from the file and from the journal.
 func TestEventsAreThoseOfTheFile(t *testing.T) {
 	l := newLog(t)
 	const file = "../slurm/testdata/slurmctld.log"
@@ -352,8 +351,8 @@ waitcast_tail_suppressed_total{source="a"} 42
 	}
 }
 
-// TestFailures proves that an unreadable journal is reported once, with what to do. The report stands until the journal
-// can be read, and then it is read.
+// TestFailures proves that an unreadable journal is reported once, with what to do. The report lasts until the
+// journal can be read. Then the journal is read.
 func TestFailures(t *testing.T) {
 	l := newLog(t)
 	l.add(l.messages("one")...)

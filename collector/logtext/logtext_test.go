@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 }
 
 // TestDay proves that every time of a day, also on a day with a change of the clocks, is the instant of Go's own zone
-// rules. If clocks show a time twice, it is the first pass.
+// rules. If clocks show a time twice, the result is the instant of the first pass.
 func TestDay(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu"} {
 		loc, err := time.LoadLocation(zone)
@@ -84,8 +84,8 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestPass proves which of two passes of an hour is meant: the one given by the clock if that is known, or else by the
-// order of the lines, or else the first.
+// TestPass proves which of two passes of an hour is meant. The clock decides if it is known. Otherwise the order of
+// the lines decides. Without either, the first pass is meant.
 func TestPass(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -308,7 +308,7 @@ func TestFold(t *testing.T) {
 	read()
 	want := []string{
 		"101 start 60", "101 end 359",
-		// the last one removes the array's record
+		// the record of the last element removes the array's record
 		"102[3] start 600", "102[3] requeue 610", "102 cancel 613", "102[7] cancel 613",
 		"103 hold 700", "103 release 705", "103 start 710", "103 requeue 720", "103 hold 721", "103 cancel 730",
 	}

@@ -29,8 +29,8 @@ func parsed(text []byte) (events []job.Event, bad map[int]error, notices map[int
 	return events, bad, notices
 }
 
-// TestOddNodeCount proves that an unreadable node count is a notice if the processors are known otherwise, and a bad
-// line if not.
+// TestOddNodeCount proves that an unreadable node count is a notice if the processors are known from another field,
+// and that the line is bad otherwise.
 func TestOddNodeCount(t *testing.T) {
 	const record = "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "
 	const odd = "Resource_List.nodect=1:ppn=24:gpu=4"

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// unix is 2024-07-03 12:00:00 UTC, 14:00:00 in Berlin. Every line below is made by hand after the documentation.
+// unix is 2024-07-03 12:00:00 UTC, 14:00:00 in Berlin. Every line below was written by hand after the documentation.
 const unix = 1720008000
 
 func at(seconds int64) time.Time { return time.Unix(unix+seconds, 0).UTC() }
@@ -262,7 +262,7 @@ func TestConformance(t *testing.T) { formattest.Run(t, suite(t)) }
 
 func FuzzParse(f *testing.F) { formattest.Fuzz(f, suite(f)) }
 
-// TestGolden reads a day of each server, hand-made after its documentation.
+// TestGolden reads a day of each server. The files were written by hand after the servers' documentation.
 func TestGolden(t *testing.T) {
 	s := suite(t)
 	s.Options.MaxProcs = 64

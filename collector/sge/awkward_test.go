@@ -29,7 +29,7 @@ func fold(t *testing.T, lines []string, format func(i int) collector.Format) (ma
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
 		} else {
-			l.Procs = 0 // the job's request is not in the records, only what an earlier try was given
+			l.Procs = 0 // the records do not have the job's request, only the processors of an earlier try
 		}
 		lives[c.Before.ID] = l
 		count[c.Before.ID]++
@@ -121,7 +121,7 @@ func TestAwkwardReporting(t *testing.T) {
 	}
 }
 
-// TestAwkwardAccounting proves the same of the accounting file, which has only the last tries.
+// TestAwkwardAccounting proves the same for the accounting file, which has only the last tries.
 func TestAwkwardAccounting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {

@@ -24,7 +24,7 @@ import (
 // rescheduled and then deleted (36).
 const samples = "slurm/samples/gridengine/"
 
-// life holds what the tests compare of a job; 0 stands for an unknown instant.
+// life holds what the tests compare of a job. The value 0 means an unknown instant.
 type life struct {
 	Submit, Start, End int64
 	Queue              string
@@ -51,7 +51,7 @@ func follow(t *testing.T, format collector.Format, name string, until int64) (ma
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
 		} else {
-			l.Procs = 0 // the job's request is not in the records, only what an earlier try was given
+			l.Procs = 0 // the records do not have the job's request, only the processors of an earlier try
 		}
 		lives[c.Before.ID] = l
 	}}
@@ -144,9 +144,9 @@ func TestRealReporting(t *testing.T) {
 	}
 }
 
-// TestRealStartsAreLive proves that the start that the reporting file gives at once is the one in the accounting file,
-// within a second: one comes from the master's clock, the other from the execution host's. It never comes from the
-// end's record.
+// TestRealStartsAreLive proves that the start that the reporting file gives at once equals the start in the
+// accounting file, within a second: one comes from the master's clock, the other from the execution host's. The start
+// is never taken from the record of the end.
 func TestRealStartsAreLive(t *testing.T) {
 	want := accounts(t)
 	text, err := os.ReadFile(refdata.Shared(t, samples+"reporting"))

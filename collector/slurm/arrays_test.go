@@ -168,9 +168,9 @@ func TestSnapshotMemory(t *testing.T) {
 	}
 }
 
-// TestSnapshotThrottle proves that the throttle of an array comes from squeue's list of waiting tasks and from its
-// running tasks. It is reported when it changes, and withdrawn when it is gone. A single last task says nothing about
-// it.
+// TestSnapshotThrottle proves that the throttle of an array comes from squeue's list of waiting tasks and from the
+// array's running tasks. A throttle is reported when it changes, and withdrawn when it is gone. A single last task
+// shows no throttle.
 func TestSnapshotThrottle(t *testing.T) {
 	s := newStage(t, true, "")
 	throttles := func(second int64, want int, rows ...shown) {

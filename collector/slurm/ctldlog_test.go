@@ -284,8 +284,8 @@ func TestLogTimes(t *testing.T) {
 	}
 }
 
-// TestLogYear proves that a time without a year is the last such instant up to a day from now, also over the turn of a
-// year and for leap days.
+// TestLogYear proves how a time without a year is read: it is the latest such instant that is at most a day in the
+// future. The cases include the turn of a year and leap days.
 func TestLogYear(t *testing.T) {
 	for _, c := range []struct{ now, stamp, want string }{
 		{"2026-11-20T10:00:00Z", "Nov 20 09:00:00", "2026-11-20T09:00:00Z"},

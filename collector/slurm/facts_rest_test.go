@@ -22,13 +22,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// restFacts is a slurmrestd with answers about the machine. Each answer has the last element of its path as its key:
-// "nodes", "qos".
+// restFacts is a fake slurmrestd with answers about the machine. The key of an answer is the last element of its
+// path: "nodes", "qos".
 type restFacts struct {
 	*httptest.Server
-	version string // the version of its interface
+	version string // the version of the fake's interface
 	answers map[string]string
-	fail    func(w http.ResponseWriter, r *http.Request) bool // true if it wrote another answer
+	fail    func(w http.ResponseWriter, r *http.Request) bool // reports whether it wrote another answer
 	token   string                                            // if not empty, a request must send this token
 }
 
@@ -104,8 +104,9 @@ func withoutConfiguration(f *job.Facts) *job.Facts {
 	return &g
 }
 
-// TestFactsRestAsCommands proves that the facts of one cluster are the same from the commands of a real Slurm 24.11 and
-// from its slurmrestd, except those of its configuration. Both are what was set up there.
+// TestFactsRestAsCommands proves that the facts of one cluster are the same from the commands of a real Slurm 24.11
+// and from its slurmrestd, except the configuration, which slurmrestd does not report. Both equal what was set up
+// there.
 func TestFactsRestAsCommands(t *testing.T) {
 	p := &pretend{texts: capturedFrom(t, "24.11")}
 	asked := p.facts(t).Ask(t.Context(), captured2411At)

@@ -265,7 +265,7 @@ func TestFactsShares(t *testing.T) {
 // sinfoLine returns one line of sinfo, for nodes with cores of one processor.
 func sinfoLine(fields ...string) string { return strings.Join(append(fields, "1"), "\x1f") + "\x1f\n" }
 
-// barred completes lines of sacctmgr to that many columns.
+// barred completes lines of sacctmgr to a number of columns.
 func barred(columns int, text string) string {
 	var all strings.Builder
 	for line := range strings.Lines(text) {
@@ -423,8 +423,8 @@ func TestFactsReservations(t *testing.T) {
 	}
 }
 
-// TestFactsAssociations proves that what users inherit from their account is reported once, and that what is their own
-// is reported for them. Other clusters' associations are left out.
+// TestFactsAssociations proves that what users inherit from their account is reported once, and that what is set for
+// a user alone is reported for that user. Other clusters' associations are left out.
 func TestFactsAssociations(t *testing.T) {
 	p := &pretend{texts: map[string]string{
 		"config": "ClusterName = here\nAccountingStorageType = accounting_storage/slurmdbd\n",

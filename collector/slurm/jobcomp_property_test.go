@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestJobcompAnyName proves that a name or a directory of the record's own keys, blanks and line ends does not change
-// what is read of the job beside it. The documented exception are names with a line that looks like a record's
-// beginning or end.
+// TestJobcompAnyName proves that the name or directory of a job may contain the record's own keys, blanks and line
+// ends: the other fields of the job are read as usual. The documented exception are names with a line that looks like
+// a record's beginning or end.
 func TestJobcompAnyName(t *testing.T) {
 	loc := berlin(t)
 	pieces := rapid.SliceOfN(rapid.SampledFrom([]string{

@@ -22,10 +22,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fakeRest is a slurmrestd behind a socket.
+// fakeRest is a fake slurmrestd behind a socket.
 type fakeRest struct {
 	socket  string
-	version string // the version of its interface
+	version string // the version of the fake's interface
 	body    string
 	status  int      // 0 means 200
 	asked   []string // paths and queries
@@ -88,8 +88,8 @@ func alone() *slurm.Snapshot {
 	})
 }
 
-// TestRestOfARealSlurm proves the jobs of the sample by its README and squeue's output. Another program (jq) read the
-// file, and times are Unix seconds.
+// TestRestOfARealSlurm proves the jobs of the sample against its README and squeue's output. The expected values were
+// read from the file with another program (jq), and times are Unix seconds.
 func TestRestOfARealSlurm(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, "slurm/samples/rest/slurm-v0.0.38-jobs.json"))
 	if err != nil {
@@ -214,8 +214,8 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 	}
 }
 
-// TestRestVersionsAndNews proves that the first call finds the version, and that the version is looked for again when
-// it has gone. After a 304 the unchanged jobs still count.
+// TestRestVersionsAndNews proves that the first call finds the version, and that the reader looks for a version again
+// when the former one has gone. After a 304 the unchanged jobs still count.
 func TestRestVersionsAndNews(t *testing.T) {
 	waits := fmt.Sprintf(
 		`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,`+

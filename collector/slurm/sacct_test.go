@@ -210,7 +210,7 @@ func TestSacctPriority(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"run.sh", "a|b", "7|n1"} { // the rows lack the column
+	for _, name := range []string{"run.sh", "a|b", "7|n1"} { // the rows lack the column of the priority
 		events := parseSacct(t, collector.Options{Cluster: "alpha"}, front+"n[03-04]|"+name)
 		if len(events) != 3 || events[0].Priority != 0 || events[0].Name != name {
 			t.Errorf("%s: %+v", name, events)

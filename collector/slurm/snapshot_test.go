@@ -243,7 +243,7 @@ func TestSnapshotBesideALog(t *testing.T) {
 }
 
 // TestFrequentSnapshotsSettleLater proves that two snapshots in quick succession do not settle a reason, because the
-// scheduler has not looked at its jobs between them.
+// scheduler has not considered its jobs between them.
 func TestFrequentSnapshotsSettleLater(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10))
@@ -293,7 +293,7 @@ func TestSnapshotSettledReason(t *testing.T) {
 		want, settled string
 	}{
 		{waits("None"), "15:5-update", ""}, // the attributes
-		{waits("Priority"), "", ""},        // from before the scheduler has looked at the job
+		{waits("Priority"), "", ""},        // from before the scheduler has considered the job
 		{waits("QOSMaxCpuPerUserLimit"), "45:5-hold", ""},
 		{waits("QOSMaxJobsPerUserLimit"), "60:5-hold", "QOSMaxJobsPerUserLimit"}, // the same cause
 		{waits("QOSMaxJobsPerUserLimit"), "", "QOSMaxJobsPerUserLimit"},
@@ -506,8 +506,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// TestSnapshotNice proves that the nice value of a job is known while it waits and after its start. A nice value that
-// is taken back is known too.
+// TestSnapshotNice proves that the nice value of a job is known while the job waits and after its start. If a user
+// resets the nice value, the reset is known too.
 func TestSnapshotNice(t *testing.T) {
 	s := newStage(t, true, "")
 	for i, c := range []struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestTwice proves that jobs of jobcomp are kept if their lives span the hour that clocks show twice, or the one that
-// they skip. Their lifetimes are at least 0 and their instants are in order. A line written just now counts as in the
-// pass nearer to now.
+// TestTwice covers the hour that clocks show twice and the hour that they skip. It proves that jobs of jobcomp whose
+// lives span such an hour are kept, that their lifetimes are at least 0, and that their instants are in order. If a
+// line was written just now, its time counts as in the pass that is nearer to now.
 func TestTwice(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

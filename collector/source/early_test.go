@@ -14,8 +14,8 @@ type asking struct {
 	at    []time.Duration
 }
 
-// ask polls for the time long with an interval of 15 s. Each call takes a fifth of a second. wanted is called with the
-// time since the beginning.
+// ask polls for a duration of long with an interval of 15 s. Each call takes a fifth of a second. ask calls wanted
+// with the time since the beginning.
 func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration) bool) *asking {
 	t.Helper()
 	a := &asking{begun: time.Now()}
@@ -39,7 +39,7 @@ func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration
 	}
 }
 
-// perInterval fails if, over any stretch, more was asked than one question per interval and one early question.
+// perInterval fails if some stretch of time has more questions than one per interval and one early question.
 func (a *asking) perInterval(t *testing.T) {
 	t.Helper()
 	const shortest = 15 * time.Second * 9 / 10

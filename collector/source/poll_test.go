@@ -23,7 +23,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the time after which a test fails if a condition has not come true.
 const patience = 5 * time.Minute
 
 // fake writes a shell script in place of a scheduler's command.
@@ -131,8 +131,8 @@ func TestPollerDelivers(t *testing.T) {
 	}
 }
 
-// TestPollerSurvivesItsCommand proves that every failure is reported once with its cause, counted every time, and over
-// when the command works again.
+// TestPollerSurvivesItsCommand proves for every failure that it is reported once with its cause, counted every time,
+// and reported as over when the command works again.
 func TestPollerSurvivesItsCommand(t *testing.T) {
 	for _, c := range []struct {
 		name, script, reason string
@@ -263,8 +263,8 @@ func TestPollerBacksOff(t *testing.T) {
 	}
 }
 
-// TestPollerNotes proves that what a call could not give beside its events is logged when it is new, not with every
-// call, and again when it comes back.
+// TestPollerNotes proves how the notes of a call are logged, which say what the call could not give beside its
+// events. A note is logged when it is new, not with every call, and logged again when it comes back.
 func TestPollerNotes(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	notes := [][]error{{errors.New("a"), errors.New("b")}, {errors.New("b"), errors.New("b")},

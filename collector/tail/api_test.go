@@ -69,7 +69,8 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// TestHeaderOnReopen proves that a format gets the header of a file that is read on from its middle.
+// TestHeaderOnReopen proves that a format gets the header of a file also if reading continues in the middle of the
+// file.
 func TestHeaderOnReopen(t *testing.T) {
 	hazard(t, func(r *rig) {
 		var seen []string

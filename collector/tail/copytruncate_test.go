@@ -65,8 +65,8 @@ func TestCopyTruncateWhileDown(t *testing.T) {
 	})
 }
 
-// TestTruncatedAndRegrown proves that a log that was truncated, and is already longer than before at the next look, is
-// recognized by the bytes before the offset.
+// TestTruncatedAndRegrown covers a log that was truncated and, at the next poll, is already longer than before. The
+// bytes before the offset show the truncation.
 func TestTruncatedAndRegrown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -75,7 +75,7 @@ func TestTruncatedAndRegrown(t *testing.T) {
 		r.want("log:1:3 log:2:4 log:3:5", Truncated)
 		r.close()
 		r.ok(os.WriteFile(r.path("log"), []byte("6\n7\n8\n9\n"), 0o644))
-		r.want("") // a second look must also report the old content as missing
+		r.want("") // a second poll must also report the old content as missing
 		r.want("log:1:6 log:2:7 log:3:8 log:4:9", Truncated)
 	})
 }
@@ -95,9 +95,9 @@ func TestBackupCopyIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestReadFurtherThanTheCopy proves that a copy shorter than what was read is no new file, even if it was seen during
-// the copying. It is shorter if lines were written after the copying and read before the truncation. The same holds if
-// the truncation came while nobody read.
+// TestReadFurtherThanTheCopy covers a copy that is shorter than what was read, because lines were written after the
+// copying and read before the truncation. Such a copy is no new file, even if the tailer saw it during the copying.
+// The same holds if the truncation came while no tailer was reading.
 func TestReadFurtherThanTheCopy(t *testing.T) {
 	long := strings.Repeat("long", headMax)
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestReadFurtherThanTheCopy(t *testing.T) {
 				r.ok(os.Truncate(r.path("log"), 0))
 				r.write("log", "4\n")
 				if c.down {
-					r.want("") // a second look must also report the old content as missing
+					r.want("") // a second poll must also report the old content as missing
 					r.want("log:1:4", Truncated, Copied)
 				} else {
 					r.want("log:1:4", Copied, Truncated)

@@ -35,10 +35,10 @@ type world struct {
 	rotated   int
 	archiving bool      // the consumer has not started yet
 	coarse    int       // how many changes of files fall into one tick of the file system's clock
-	mtime     time.Time // that clock, kept by the test so that a seed gives one world
+	mtime     time.Time // the file system's clock, kept by the test so that a seed always gives the same world
 
 	dropped   []*Tailer
-	seen      []string // handed out since the last commit
+	seen      []string // lines that Next returned since the last commit
 	committed []string
 	ckpt2     []byte // the checkpoint after seen
 }
@@ -80,7 +80,7 @@ func (w *world) tick() time.Time {
 	return w.mtime
 }
 
-// stamp sets the modification time of a log, whatever its present name is.
+// stamp sets the modification time of a log, whatever the log's present name is.
 func (w *world) stamp(log *os.File) {
 	w.t.Helper()
 	tv := syscall.NsecToTimeval(w.tick().UnixNano())
@@ -178,8 +178,8 @@ func (w *world) kill() {
 	w.tailer, w.seen, w.ckpt2 = nil, nil, nil
 }
 
-// check compares the committed lines with the written ones: every line once and in order within its file, and with one
-// writer in order altogether.
+// check compares the committed lines with the written ones. Every line must be there once and in order within its
+// file. If only one process writes, all lines must be in order.
 func (w *world) check(allowed ...Reason) {
 	w.t.Helper()
 	next := make(map[int]int64) // by file: the number of committed lines
@@ -332,7 +332,7 @@ func (w *world) reopenIfStale() {
 	}
 }
 
-// between makes the consumer look in the middle of a rotation.
+// between makes the consumer poll in the middle of a rotation.
 func (w *world) between() {
 	if w.rng.IntN(3) == 0 && !w.archiving {
 		w.take()
@@ -417,8 +417,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// drawSeed returns a random seed in the long tests and a fixed one otherwise. About one random round in 130 of
-// copytruncate delivers lines twice, a known loss of docs/tailing.md, and a change should not be judged by that.
+// drawSeed returns a random seed in the long tests and a fixed one otherwise. In about one random round in 130,
+// copytruncate delivers lines twice, a known defect described in docs/tailing.md. That defect should not make a test
+// of another change fail.
 func drawSeed(style, round int) uint64 {
 	if os.Getenv("WAITCAST_LONG") != "" {
 		return rand.Uint64()

@@ -35,8 +35,8 @@ func (r *rig) mirror(files map[string]string) {
 	}
 }
 
-// TestPositionOfAnotherHost proves that the position in a log is valid on a host where the files have other inodes and
-// times, and where the log was rotated and compressed since. Nothing comes again.
+// TestPositionOfAnotherHost proves that the position in a log is valid on a host where the files have other inodes
+// and times, and where the log was rotated and compressed since. No line is delivered twice.
 func TestPositionOfAnotherHost(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", numbers(1, 200))
@@ -55,8 +55,8 @@ func TestPositionOfAnotherHost(t *testing.T) {
 	})
 }
 
-// TestCopyIsBehind proves that the tailer waits for copies that end before the position, also for finished files.
-// Nothing comes again, and no newer file is begun before.
+// TestCopyIsBehind proves that the tailer waits for copies that end before the position, also for finished files. No
+// line is delivered twice, and no newer file is begun before.
 func TestCopyIsBehind(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", numbers(1, 200))
@@ -88,7 +88,7 @@ func TestCopyIsBehind(t *testing.T) {
 }
 
 // TestCopyStaysBehind proves that a copy that never reaches the position becomes a lost position after a while, and
-// that its lines come again.
+// that its lines are then delivered again.
 func TestCopyStaysBehind(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200))
@@ -118,8 +118,8 @@ func TestAnotherLogIsNotBehind(t *testing.T) {
 	})
 }
 
-// TestReplacedByLongerCopy proves that if a copy replaces the log and has the rest of its last line, reading continues
-// there at once. The old log, which is held open, will never get that rest.
+// TestReplacedByLongerCopy covers a copy that replaces the log and has the rest of the log's last line. Reading
+// continues there at once, because the old log, which is held open, will never get that rest.
 func TestReplacedByLongerCopy(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200)+"0000")
@@ -133,9 +133,9 @@ func TestReplacedByLongerCopy(t *testing.T) {
 	})
 }
 
-// TestReplacedByCompressedCopy proves the same where the log was compressed on the other host before its rest arrived.
-// The compressed copy comes while the old log still exists, looks like a copy of what is being read, and later is the
-// only file with the end of the last line.
+// TestReplacedByCompressedCopy proves the same if the log was compressed on the other host before its rest arrived
+// here. The compressed copy comes while the old log still exists, and at first looks like a copy of what is being
+// read. Later the compressed copy is the only file with the end of the last line.
 func TestReplacedByCompressedCopy(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200)+"0000")

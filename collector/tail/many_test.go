@@ -137,9 +137,9 @@ func TestRestartInImportWithFilesGone(t *testing.T) {
 	})
 }
 
-// TestImportPassesBadFiles proves that old files that are damaged, empty or cannot be opened do not stop the import of
-// the others. The checkpoint stays bounded, and the tailer does not try these files again and again. Once they are
-// mended they are read, also after a restart.
+// TestImportPassesBadFiles proves that old files that are damaged, empty or cannot be opened do not stop the import
+// of the others. The checkpoint stays bounded, and the tailer does not try these files again and again. Once the
+// files are repaired they are read, also after a restart.
 func TestImportPassesBadFiles(t *testing.T) {
 	const n, bad = 300, 40
 	for layout, names := range layouts(n) {

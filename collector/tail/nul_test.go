@@ -28,8 +28,8 @@ func TestNulRunIsNotYet(t *testing.T) {
 	})
 }
 
-// TestNulHoleFilled proves that a hole before further lines is also waited for, and if it is filled in time, is read in
-// order.
+// TestNulHoleFilled proves that the tailer also waits for a hole before further lines, and that a hole that is filled
+// in time is read in order.
 func TestNulHoleFilled(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n\x00\x00\x00\x00six\n")

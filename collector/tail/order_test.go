@@ -90,8 +90,8 @@ func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 	}
 }
 
-// TestByAge proves the order of files of one instant: numbers descending (0 is the newest), dates ascending, in
-// whatever order and directory they were found. The time counts before the names.
+// TestByAge proves the order of files. Files are in the order of their times. Among files of one instant, numbers
+// descend (0 is the newest) and dates ascend, in whatever order and directory the files were found.
 func TestByAge(t *testing.T) {
 	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz " +
 		"/a/log-20261119 /z/log-20261120 /a/log")
@@ -119,8 +119,9 @@ func TestByAge(t *testing.T) {
 	}
 }
 
-// TestKilledAmongFilesOfOneInstant covers a kill among more files of one instant than are remembered one by one, as
-// after a copy of an archive without its times. No file counts as finished because another file of its instant is.
+// TestKilledAmongFilesOfOneInstant covers a kill among files of one instant, as after a copy of an archive without
+// its times. There are more such files than the checkpoint lists singly. No file counts as finished because another
+// file of its instant is.
 func TestKilledAmongFilesOfOneInstant(t *testing.T) {
 	const n = keepDone + 30
 	for _, before := range []int{keepDone + 15, n - 2, n - 1, n} {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPartialLineWaits proves that a line is handed out whole once its end is there, and not before.
+// TestPartialLineWaits proves that a line is delivered whole once its end is there, and not before.
 func TestPartialLineWaits(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntw")
@@ -39,8 +39,9 @@ func TestOneShotTakesLastLine(t *testing.T) {
 	})
 }
 
-// TestPartialLineAtRotation proves that a predecessor whose last line has no end delays its successor for the grace, so
-// that the order is kept. Then the line is given up and reported. If its end comes after all, the line is handed out.
+// TestPartialLineAtRotation proves that a predecessor whose last line has no end delays its successor for the grace,
+// so that the order is kept. After the grace the tailer reports the line and continues. If the line's end comes after
+// all, the line is delivered.
 func TestPartialLineAtRotation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntw")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// act makes the tailer call f before its k-th access to the file system from now on.
+// act makes the tailer call f before its k-th access to the file system, counted from now.
 func (r *rig) act(k int, f func()) (accesses *int) {
 	n := 0
 	r.tailer.access = func(string) {
@@ -25,8 +25,8 @@ func (r *rig) act(k int, f func()) (accesses *int) {
 }
 
 // TestRotatedBetweenAnyTwoAccesses rotates the log, and writes to it again, between two accesses of the tailer to the
-// file system, once at each access. The lines come once and in order, from whichever files. In its first run the test
-// found that the daemon read a truncated log before the copy of it.
+// file system. A case exists for each access. The lines come once and in order, from whichever files. In its first
+// run the test found that the daemon read a truncated log before the copy of it.
 func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, and long under the race detector, which sees TestConcurrentWriter")
@@ -164,7 +164,7 @@ type rotatingWriter struct {
 	steps []func()
 	log   *os.File
 	lines int // in all steps
-	long  int // one line in that many is too long
+	long  int // the mean number of lines for each line that is too long
 	last  string
 }
 
@@ -240,7 +240,7 @@ func (w *rotatingWriter) copyPart(to string) {
 }
 
 // TestRotatedAtRandomAccesses lets a writer take random steps of random rotations at random accesses to the file
-// system. The consumer commits every batch and is killed at random. Every line is handed out once and in order.
+// system. The consumer commits every batch and is killed at random. Every line is delivered once and in order.
 func TestRotatedAtRandomAccesses(t *testing.T) {
 	rounds := 60
 	switch {

@@ -122,7 +122,7 @@ func TestManyPredecessors(t *testing.T) {
 	})
 }
 
-// TestManyFinishedPredecessors covers more finished predecessors than are remembered one by one: the checkpoint is
+// TestManyFinishedPredecessors covers more finished predecessors than the checkpoint lists singly: the checkpoint is
 // bounded, and no file is read again.
 func TestManyFinishedPredecessors(t *testing.T) {
 	hazard(t, func(r *rig) {
@@ -158,7 +158,7 @@ func TestCheckpointLost(t *testing.T) {
 		r.write("log.7", "0\n")
 		r.age("log.7", time.Hour)
 		r.write("log", "3\n")
-		r.want("") // a second look must also report it as missing
+		r.want("") // a second poll must also report it as missing
 		r.want("log:1:3", CheckpointLost)
 		r.start()
 		r.want("")

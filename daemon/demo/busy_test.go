@@ -47,8 +47,8 @@ func TestClock(t *testing.T) {
 }
 
 // TestBusyAtFirst proves for several seeds that the machine is full and jobs wait when the simulated clock begins to
-// run, within half an hour of the requested time. Some of the waiting jobs start within the next half hour, which is 30
-// s for the user.
+// run. That instant is within half an hour of the requested time. Some of the waiting jobs start within the next half
+// hour, which is 30 s for the user.
 func TestBusyAtFirst(t *testing.T) {
 	begins := time.Date(2026, 3, 3, 11, 0, 0, 0, time.UTC)
 	for seed := range uint64(8) {

@@ -31,7 +31,7 @@ type output struct {
 	url  chan string
 	told bool
 
-	at   string // calls then when this text is printed
+	at   string // print calls then when this text is printed
 	then func()
 }
 
@@ -128,7 +128,7 @@ func TestFirstSight(t *testing.T) {
 		t.Errorf("without a token the waiting jobs have status %d", status)
 	}
 	mine(t, client, url, out.String())
-	tick := time.NewTicker(300 * time.Millisecond) // a look costs as much as the demonstration itself
+	tick := time.NewTicker(300 * time.Millisecond) // a query costs as much as the demonstration itself
 	defer tick.Stop()
 	for !scoredLive(t, client, url) {
 		<-tick.C
@@ -176,7 +176,7 @@ func ask(t *testing.T, client *http.Client, url string, procs int, limit string)
 	return &w
 }
 
-// advised returns the recommended size for a job with these possible sizes.
+// advised returns the recommended size for a job that can have any of these sizes.
 func advised(t *testing.T, client *http.Client, url string, procs ...int) []string {
 	t.Helper()
 	question, err := json.Marshal(map[string]any{

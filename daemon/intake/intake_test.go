@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// learner is a fake of the pipeline. It records the history in force and learns nothing.
+// learner is a fake of the pipeline. It records the history that is in force and learns nothing.
 type learner struct {
 	inForce  *past.History
 	teaching *readmodel.Teaching
