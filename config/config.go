@@ -145,7 +145,7 @@ type Models struct {
 	MaxQueues    int           `key:"max_queues" default:"512" allowed:"1 to 10000" reload:"rebuild" doc:"maximum number of queues of a cluster with models, metrics and rows of their own: configured ones first, then in order of their first jobs; the jobs of all further queues share the queue other"`
 	MaxUsers     int           `key:"max_users" default:"8192" allowed:"64 to 1000000" reload:"rebuild" doc:"maximum number of users of a cluster that are remembered; of those without a waiting or running job, the least recently seen are forgotten"`
 	ForgetAfter  time.Duration `key:"forget_after" default:"400d" allowed:"1d or more" reload:"rebuild" doc:"time, in event time, after which a user without jobs is forgotten; the same time holds for the runs of a user in a queue, and for the runs of a time limit"`
-	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" reload:"rebuild" doc:"number of newest jobs that left, per cluster, for resampling users, finding flurries and looking up runs of programs; 40 bytes of memory each; 0 keeps none"`
+	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" reload:"rebuild" doc:"number of newest jobs that left, per cluster; used to draw future arrivals from past users, to find flurries and to look up runs of programs; 40 bytes of memory each; 0 keeps none"`
 }
 
 // Accuracy defines how long the scores of forecasts are kept.

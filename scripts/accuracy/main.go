@@ -89,11 +89,13 @@ const preface = `# Measured accuracy
 <!-- Made by make accuracy; do not edit. -->
 
 Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" +
-	` does. Every forecast uses only
-information from before its submission. The first tenth of each log is only learnt from, not scored.
-[Predictions](predictions.md) describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of
-ln(wait + 60 s); lower is better. *covered* is the interval from P(W < q) to P(W <= q), for the wait W and its quantile
-q; it must contain the level. *x2* is the share of medians within a factor 2 of the wait, after 60 s are added to both.
+	` does. Every forecast uses only information
+from before its submission. The first tenth of each log is only learnt from, not scored. [Predictions](predictions.md)
+describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of ln(wait + 60 s); lower is
+better. *covered* is an interval: from the share of waits that are shorter than their quantile to the share that are at
+most as long. The two ends differ because many waits equal their quantile (often both are 0 s). For perfect forecasts
+the interval contains the level. *x2* is the share of medians within a factor 2 of the wait, after 60 s are added to
+both.
 
 ## The whole wait
 
@@ -146,10 +148,11 @@ func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
 func whole(page io.Writer, r *backtest.TraceResult) {
 	served, qbets := r.Method(backtest.Waitcast), r.Method("qbets")
 	fmt.Fprintf(page, "### %s\n\nOf %d jobs, %d are scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% "+
-		"lower at .95.\nA share of %.3f of the medians is within a factor 2 of the wait; of the best constant\n"+
-		"forecast in hindsight, a share of %.3f is.\n\n",
+		"lower at .95.\n%.1f %% of the medians are within a factor 2 of the wait. The best constant forecast, chosen "+
+		"in\nhindsight, would reach %.1f %%.\n\n",
 		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
-		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), served.Within2, r.Constant.Within2)
+		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), 100*served.Within2,
+		100*r.Constant.Within2)
 	fmt.Fprintln(page,
 		"| method | n | loss .5 | .75 | .9 | .95 | covered .5 | .95 | x2 |\n|---|---|---|---|---|---|---|---|---|")
 	for i := range r.Methods {
@@ -164,8 +167,9 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		fmt.Fprintf(page, " %.3f |\n", m.Within2)
 	}
 	c := served.Calibration
-	fmt.Fprintf(page, "\nThis is the coverage of waitcast, with quantiles rounded to the log's %.0f s. Each interval "+
-		"must come within .02 of the\nlevel. Of %d pairs of a level and a month, %.1f %% are within the\n"+
+	fmt.Fprintf(page, "\nThis is the coverage of waitcast. Quantiles are rounded to the resolution of the log's "+
+		"times, here %.0f s.\nEach interval must come within .02 of the level. Of %d pairs of a level and a month, "+
+		"%.1f %% are within the\n"+
 		"[tolerance for months](predictions.md#what-is-promised-and-checked).\n\n",
 		r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")

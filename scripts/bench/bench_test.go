@@ -38,8 +38,9 @@ func TestTable(t *testing.T) {
 		"| a time beside other work | at most 10 ms | 11 ms | 1.10 | MISS under load | `loaded` | 2.01 |\n" +
 		"| what is not printed | at most 1 ns | ns/op of Other is not there | | skipped | `go test -bench X ./a` | " +
 		"|\n" +
-		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\nMachine: 2 " +
-		"cores.\n\nMachine: 2 cores, X.\n"
+		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\n" +
+		"The rows of these commands were measured on this machine: 2 cores, X.\n\n- `loaded`\n\n" +
+		"All other rows were measured on this machine: 2 cores.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}

@@ -105,10 +105,11 @@ func budgets() []budget {
 			benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/RoundLimits", "ns/op", whole, 5, false, "s"},
 		{"refresh", "the same with any limits, and with outages", benchmark("predictor/forward", "^BenchmarkSurface$"),
 			"Surface/(Any|Out)", "ns/op", whole, 5, false, "s"},
-		{"exact", "exact Pr{F >= n'} at one t for every n' up to 10,000, 1,000 running, the worst of three machines",
-			tail, "Tail1000x10000/", "ns/op", milli, 10, false, "ms"},
-		{"exact", "six exact quantiles, 1,000 running, n' = 1,000, the worst of four", six, "SixQuantiles1000/exact/",
-			"ns/op", milli, 20, false, "ms"},
+		{"exact", "exact probability that at least n' processors are free at one instant, for every n' up to " +
+			"10,000, with 1,000 running jobs; the worst of three machines", tail, "Tail1000x10000/", "ns/op", milli, 10,
+			false, "ms"},
+		{"exact", "six exact quantiles of the time until 1,000 processors are free, with 1,000 running jobs; the " +
+			"worst of four", six, "SixQuantiles1000/exact/", "ns/op", milli, 20, false, "ms"},
 		{"exact", "six quantiles at any size by saddlepoint, the worst of five", six, "SixQuantiles1000/saddlepoint/",
 			"ns/op", milli, 1, false, "ms"},
 		{"easy", "EASY simulation of KTH-SP2, parse included: 100 times pyss",
@@ -121,12 +122,13 @@ func budgets() []budget {
 		{"training", "a whole training, by the clock: both sets of trees at six levels on 60,000 rows of 150 " +
 			"features, two cores", benchmark("predictor/engine/training", "^BenchmarkTraining$"), "Training", "ns/op",
 			whole, 4, false, "s"},
-		{"training", "one of 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each tree", trees,
-			"Train/half", "ns/op", whole, 2, false, "s"},
-		{"training", "the same on all rows and features", trees, "Train/all", "ns/op", whole, 2, false, "s"},
+		{"training", "one training of 200 trees of 20 leaves on 60,000 rows of 40 features; each tree uses half of " +
+			"the rows and half of the features", trees, "Train/half", "ns/op", whole, 2, false, "s"},
+		{"training", "the same; each tree uses all rows and features", trees, "Train/all", "ns/op", whole, 2, false,
+			"s"},
 		{"queues",
-			"memory, the daemon that has read 30,000 jobs of 30,000 users in 10,000 queues, and the first requests",
-			queues, "ManyQueues", "MiB", 1, 256, false, "MiB"},
+			"memory of a daemon that has read 30,000 jobs of 30,000 users in 10,000 queues and has answered the " +
+				"first requests", queues, "ManyQueues", "MiB", 1, 256, false, "MiB"},
 		{"queues", "reading that log, as a multiple of the same jobs in 2 queues", queues, "ManyQueues",
 			"times-as-long", 1, 2, false, "times"},
 		{"queues", "a scrape of that daemon, the slower one of the first two", queues, "ManyQueues", "scrape-s", 1,

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/waitcast/waitcast/internal/benchtext"
@@ -81,7 +83,7 @@ func write(path string, list []budget, kept map[string]string) error {
 func table(list []budget, kept map[string]string) (string, error) {
 	var out strings.Builder
 	out.WriteString("| what | promised | measured | of the limit | | by | load |\n|---|---|---|---|---|---|---|\n")
-	machines := map[string]bool{}
+	machines := map[string][]string{} // commands by machine
 	for i := range list {
 		b := &list[i]
 		text, ok := kept[b.by.text(0)]
@@ -97,7 +99,10 @@ func table(list []budget, kept map[string]string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", b.by.text(0), err)
 		}
-		machines[facts["machine"]] = true
+		m := facts["machine"]
+		if command := b.by.text(0); !slices.Contains(machines[m], command) {
+			machines[m] = append(machines[m], command)
+		}
 		v, ok := b.figure(results)
 		if !ok {
 			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit,
@@ -105,12 +110,31 @@ func table(list []budget, kept map[string]string) (string, error) {
 			continue
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v),
-			b.verdict(v, loaded(facts["load"], facts["machine"])), b.by.text(0), facts["load"])
+			b.verdict(v, loaded(facts["load"], m)), b.by.text(0), facts["load"])
 	}
-	for _, m := range benchtext.Keys(machines) {
-		fmt.Fprintf(&out, "\nMachine: %s.\n", m)
-	}
+	writeMachines(&out, machines)
 	return out.String(), nil
+}
+
+// writeMachines writes which commands ran on which machine. It does not list the commands of the machine with most.
+func writeMachines(out *strings.Builder, machines map[string][]string) {
+	names := benchtext.Keys(machines)
+	if len(names) == 0 {
+		return
+	}
+	most := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(len(machines[a]), len(machines[b])) })
+	rows := "All rows"
+	for _, m := range names {
+		if m == most {
+			continue
+		}
+		rows = "All other rows"
+		fmt.Fprintf(out, "\nThe rows of these commands were measured on this machine: %s.\n\n", m)
+		for _, command := range machines[m] {
+			fmt.Fprintf(out, "- `%s`\n", command)
+		}
+	}
+	fmt.Fprintf(out, "\n%s were measured on this machine: %s.\n", rows, most)
 }
 
 // httpTable returns the measurements of the HTTP interface as Markdown.
