@@ -65,7 +65,8 @@ func TestWaitAsksAndDecodes(t *testing.T) {
 	}
 }
 
-// TestUnsaidIsLeftOut proves that the client does not send a zero for what the request leaves out.
+// TestUnsaidIsLeftOut proves that if the request leaves a parameter out, the client leaves it out too and sends no
+// zero.
 func TestUnsaidIsLeftOut(t *testing.T) {
 	f := &fake{kind: "application/json", body: "{}", status: 200}
 	if _, _, err := ask(t, f, "", job.Request{Queue: "q", Procs: 1}); err != nil ||

@@ -56,7 +56,7 @@ func TestImportGivesUpOnSilence(t *testing.T) {
 	}
 }
 
-// TestImportOtherAnswers proves that the client reports an answer that is not that of an import.
+// TestImportOtherAnswers proves that the client reports an answer that is not the answer to an import.
 func TestImportOtherAnswers(t *testing.T) {
 	for name, answer := range map[string][2]string{
 		"HTML": {"text/html", "<p>"}, "JSON": {"application/json", "{}"}, "garbage": {"application/x-ndjson", "{\n"},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMungeMayGo proves that a credential goes only over TLS or to this host, and only with a request that can be
-// repeated.
+// TestMungeMayGo proves that the client sends a credential only over TLS or to this host, and only with a request
+// that can be repeated.
 func TestMungeMayGo(t *testing.T) {
 	once := io.MultiReader(strings.NewReader("an upload"))
 	for _, one := range []struct {

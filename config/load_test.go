@@ -146,7 +146,8 @@ clusters:
 	}
 }
 
-// TestDataDirectory proves that the folder for data is the first one of: the key's, systemd's, XDG's, the home's.
+// TestDataDirectory proves which folder for data is used: the first one that is set of the key's, systemd's, XDG's
+// and the one in the home folder.
 func TestDataDirectory(t *testing.T) {
 	home := clean(t)
 	expect := func(want, content string) {

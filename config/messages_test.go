@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// messageCalls matches the functions and methods whose string arguments are messages for people.
+// messageCalls matches the functions and methods whose string arguments are messages for users and administrators.
 var messageCalls = regexp.MustCompile(
 	`^(Errorf|New|Bad|Debug|Info|Warn|Error|DPanic|Fatal|that|wrong|found|add|fail|warn|note|Hint|refuse\w*|` +
 		`problem\w*|usageError)$`)

@@ -174,8 +174,8 @@ func TestFingerprintAndOrder(t *testing.T) {
 	}
 }
 
-// TestOffsetsTellZonesApart proves that the zone Local equals the zone that it stands for: zones are compared by their
-// offsets.
+// TestOffsetsTellZonesApart proves that zones are compared by their offsets and not by their names, so that the zone
+// Local equals the named zone of the host.
 func TestOffsetsTellZonesApart(t *testing.T) {
 	stockholm, err := time.LoadLocation("Europe/Stockholm")
 	if err != nil {

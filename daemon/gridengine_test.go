@@ -415,8 +415,8 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 
 // forgive removes two kinds of differences between a daemon's picture and qstat.
 //
-// In the first kind the journal shows that the state lasted no longer than the lag, so that all records of the state may
-// have been written and read at once.
+// In the first kind the journal shows that the state lasted no longer than the lag, so that all records of the state
+// may have been written and read at once.
 //
 // In the second kind the job was put back into the queue, as its next start proves, but qstat showed it neither waiting
 // nor running: Grid Engine has such a job in neither list until the host has reported the end of the previous attempt.

@@ -25,7 +25,7 @@ func (f files) config(bad *[]source.BadLine) history.Config {
 	}
 }
 
-// fataler is a test of package testing or of rapid.
+// fataler is the part of a test that package testing and rapid share.
 type fataler interface {
 	Helper()
 	Fatal(args ...any)
@@ -81,8 +81,9 @@ func (f files) store(t fataler, stored known, names ...string) (_ known, bad []s
 	return out, bad
 }
 
-// TestFilesTwice proves that a file that is read twice, or added again to the stored history made from it, gives the
-// same hash as once. What a file adds does not depend on whether it comes at once or later.
+// TestFilesTwice covers a file that is read twice, or that is added again to the stored history made from it. The
+// hash is the same as after one reading. What a file adds does not depend on whether it is read together with the
+// others or later.
 func TestFilesTwice(t *testing.T) {
 	all := files{"live": []byte(queued1 + started1), "ends": []byte(ended1 + ended2), "late": []byte(ended2)}
 	once, _ := all.store(t, known{}, "live", "ends")

@@ -48,7 +48,7 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// repeated returns the trace that many times, one after the other.
+// repeated returns the trace several times, one copy after the other.
 func repeated(trace *swfload.Trace, times int) simulator.Source {
 	last := trace.Jobs[len(trace.Jobs)-1].Submit
 	i, round := 0, 0
@@ -86,7 +86,7 @@ func BenchmarkRepeated(b *testing.B) {
 	}
 }
 
-// BenchmarkLoads measures a study of 46 runs on all cores: CTC under EASY at loads .5 to .95. One operation is the
+// BenchmarkLoads measures a study of 46 runs on all cores: CTC under EASY at loads 0.5 to 0.95. One operation is the
 // whole study, with one parse.
 func BenchmarkLoads(b *testing.B) {
 	for b.Loop() {
@@ -110,7 +110,7 @@ func BenchmarkLoads(b *testing.B) {
 	}
 }
 
-// endless returns a workload in bursts that keeps that many processors busy to about 80 %.
+// endless returns a workload in bursts that keeps a machine busy to about 80 %.
 func endless(procs int, seed uint64) simulator.Source {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	clock := 0.0

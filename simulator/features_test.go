@@ -108,8 +108,9 @@ func TestOverrunsArePlannedFor(t *testing.T) {
 		calls++
 		return 40
 	}}, jobs...)
-	want(t, only(got, "start"), "0 start 1", "200 start 2", "210 start 3") // never 50 s to spare
-	if calls != 5 {                                                        // at 10, 50, 90, 130, 170
+	// Job 3 never has 50 s before the expected end of job 1.
+	want(t, only(got, "start"), "0 start 1", "200 start 2", "210 start 3")
+	if calls != 5 { // at 10, 50, 90, 130, 170
 		t.Errorf("asked %d times, want 5", calls)
 	}
 }
@@ -215,7 +216,7 @@ func TestMoldedJobs(t *testing.T) {
 		j.Procs = max(1, p.Free())
 		j.Runtime = 120 / float64(j.Procs)
 		j.Limit = j.Runtime
-		j.Submit, j.ID = -5, 77 // these fields are not its to change, and are ignored
+		j.Submit, j.ID = -5, 77 // a policy may not change these fields, and the simulator ignores the changes
 	}
 	jobs := []simulator.Job{job(1, 0, 2, 100, 100), job(2, 1, 8, 10, 10), job(3, 2, 1, 120, 120), job(4, 3, 5, 5, 200)}
 	for name, c := range map[string]struct {

@@ -162,7 +162,7 @@ func (w watchedEASY) Schedule(p *simulator.Pool, why simulator.Cause) {
 }
 
 // TestEASYNeverDelaysTheFirst proves that once a job is the first of the queue, its reservation never gets later, and
-// that it starts by then.
+// that the job starts by that instant.
 func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 40).Draw(t, "machine")

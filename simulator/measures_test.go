@@ -32,7 +32,7 @@ func three() []simulator.Job {
 	}
 }
 
-// TestMeasuresByHand compares the measures with figures worked out by hand from the definitions.
+// TestMeasuresByHand compares the measures with figures that were computed by hand from the definitions.
 func TestMeasuresByHand(t *testing.T) {
 	near := cmpopts.EquateApprox(1e-12, 0)
 	r := measured(t, simulator.Measure{Until: 1100, Step: 50, Users: true}, three()...).Report()

@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// TestMoldedAtBoth proves when a job that may choose at its submission and as the first of the queue is asked: at its
-// submission and at every pass in which it is the first, and not between them. A job that overtakes the first is asked
-// once. An answer that changes nothing causes no pass of its own.
+// TestMoldedAtBoth covers a job that may choose its size at its submission and as the first of the queue. It proves
+// when the job is asked: at its submission and at every pass in which it is the first, and not between them. A job
+// that overtakes the first is asked once. An answer that changes nothing causes no pass of its own.
 func TestMoldedAtBoth(t *testing.T) {
 	var asked []string
 	cfg := simulator.Config{Procs: 8, Policy: new(simulator.EASY), Mold: &simulator.Mold{

@@ -64,7 +64,8 @@ func (w watchedPriority) Schedule(p *simulator.Pool, why simulator.Cause) {
 	}
 }
 
-// TestFairShareIsSlurmsFormula compares with 2^(-usage / share) worked out by hand, with usage that halves every 100 s.
+// TestFairShareIsSlurmsFormula compares with 2^(-usage / share), computed by hand, with usage that halves every 100
+// s.
 func TestFairShareIsSlurmsFormula(t *testing.T) {
 	got := map[int64]float64{}
 	policy := watchedPriority{

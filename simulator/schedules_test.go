@@ -79,9 +79,9 @@ func lublinJobs(t *testing.T) []simulator.Job {
 }
 
 // TestSchedules proves that the schedules of every log at hand, and of a generated workload that needs no log, are
-// those of testdata/schedules.csv, to the second. So a change of the simulator that moves one start is seen. The hashes
-// of KTH come from pyss. The others come from the simulator itself: they prove that it has not changed, not that it is
-// right.
+// those of testdata/schedules.csv, to the second. So the test fails if a change of the simulator moves one start. The
+// hashes of KTH come from pyss. The others come from the simulator itself: they prove that it has not changed, not
+// that it is right.
 func TestSchedules(t *testing.T) {
 	names := []string{"generated", "KTH-SP2-1996-2.1-cln", "NASA-iPSC-1993-3.1-cln",
 		"DOST-ASTI_COARE-Saliksik-2020-cln",

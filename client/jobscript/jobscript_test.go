@@ -223,8 +223,8 @@ func TestSlurmGPUs(t *testing.T) {
 	}
 }
 
-// TestErrorsNameThePlace proves that a request that nobody could schedule is refused with the place, the option and
-// what to do.
+// TestErrorsNameThePlace proves that a request that no scheduler could fulfil is refused with the place, the option
+// and what to do.
 func TestErrorsNameThePlace(t *testing.T) {
 	for script, want := range map[string]string{
 		"#SBATCH -N two\n": `job.sh:2: --nodes=two: "two" is not a whole number; ` +
@@ -283,8 +283,8 @@ func TestErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-// TestWhichScheduler proves that the directives decide whose script it is. A script with the directives of two
-// schedulers needs a choice by the caller, and one without directives is refused with a hint.
+// TestWhichScheduler proves that the directives decide for which scheduler a script was written. If a script has the
+// directives of two schedulers, the caller must choose. A script without directives is refused with a hint.
 func TestWhichScheduler(t *testing.T) {
 	for script, want := range map[string]jobscript.Scheduler{
 		"#SBATCH -n2\n": jobscript.Slurm, "#PBS -V\n": jobscript.PBS, "  #PBS -V\n": jobscript.PBS,

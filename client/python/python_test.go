@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/internal/mungetest"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the time after which a test fails if a condition has not come true.
 const patience = 5 * time.Minute
 
 // need returns the path of a program, or skips the test.
@@ -184,8 +184,8 @@ func awaitReady(t *testing.T, url string) {
 	}
 }
 
-// TestMunge proves that the client sends a credential of a real munge to a daemon that asks for one, each credential
-// once.
+// TestMunge proves that the client sends a credential of a real munge to a daemon that asks for one, and sends each
+// credential only once.
 func TestMunge(t *testing.T) {
 	python := need(t, "python3")
 	mungetest.Start(t)

@@ -239,7 +239,8 @@ func (c *cluster) provesWords() {
 	}
 }
 
-// bad is a server that accepts connections and then misbehaves as ordered. It records how long its clients stayed.
+// bad is a server that accepts connections and then misbehaves as ordered. It records how long its clients stayed
+// connected.
 type bad struct {
 	listener net.Listener
 	mu       sync.Mutex

@@ -1,5 +1,5 @@
-// Package slurm_test proves on a real Slurm that waitcast's integrations work as documented, and that nobody is harmed
-// when the daemon does not answer.
+// Package slurm_test proves on a real Slurm that waitcast's integrations work as documented, and that no job is
+// refused or delayed for long when the daemon does not answer.
 package slurm_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the time after which a test fails if a condition has not come true.
 const patience = 5 * time.Minute
 
 const script = "../../scripts/slurm-cluster"
@@ -118,7 +118,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// said holds what a command printed and how long it took.
+// said holds what a command printed, and the time that the command took.
 type said struct {
 	out, complaint string
 	err            error

@@ -41,7 +41,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// TestRealSlurmResize proves on a real Slurm that the example resize.py gives back nodes of a running job when a real
+// TestRealSlurmResize proves on a real Slurm that the example resize.py releases nodes of a running job when a real
 // daemon advises this, and informs the application before. The example ends when the job has ended.
 func TestRealSlurmResize(t *testing.T) {
 	python, err := exec.LookPath("python3")

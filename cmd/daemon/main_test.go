@@ -157,8 +157,8 @@ func TestOneShot(t *testing.T) {
 			if q.Name == nil || *q.Name == "" || c.queue == "batch" && *q.Name != c.queue {
 				t.Errorf("queue %v, want %s", q.Name, c.queue)
 			}
-			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16. The sizes 1 and 4 lie in the states 2^0 and
-			// 2^2, and no job in between.
+			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16. The sizes 1 and 4 lie in the states 2^0
+			// and 2^2. No job has a size between these.
 			if m := q.Markov; m.RuntimeStates == nil || m.ProcsStates == nil || *m.RuntimeStates != 14 ||
 				*m.ProcsStates != 2 {
 				t.Errorf("chains %+v, want 14 and 2 states", m)
@@ -212,8 +212,8 @@ func TestOneShotTooFew(t *testing.T) {
 }
 
 // TestOneShotKTH compares the figures of a real trace with independent ones (DESIGN, section 4, Song et al. on
-// KTH-SP2): 7 processor states by eq. 3, 18 runtime states, cor0 .036, cor1 .143; and 28,476 jobs, one of which has no
-// size.
+// KTH-SP2): 7 processor states by eq. 3, 18 runtime states, cor0 0.036, cor1 0.143; and 28,476 jobs, one of which has
+// no size.
 func TestOneShotKTH(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	r := oneShot(t, refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"))

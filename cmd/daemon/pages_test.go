@@ -73,7 +73,7 @@ func TestOperateSymptoms(t *testing.T) {
 	}
 	source := program(t)
 	for _, q := range quoted {
-		if q != "permission denied" && !strings.Contains(source, q) { // this one is the system's
+		if q != "permission denied" && !strings.Contains(source, q) { // this text comes from the operating system
 			t.Errorf("no message of the program says %q", q)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedAccuracy returns the fake's answer, with invented numbers.
+// cannedAccuracy returns the fake's fixed answer, with invented numbers.
 func cannedAccuracy() wire.Accuracy {
 	levels := func(v float64) map[string]float64 { return map[string]float64{"0.5": v, "0.95": v / 4} }
 	return wire.Accuracy{

@@ -61,7 +61,7 @@ func TestCompareTable(t *testing.T) {
 }
 
 // TestCompareKTH proves Zakay's figures of KTH as far as its log allows: stack depths of 35.25, 6.46 and 3.83 (Table
-// VI) within 1.5 %, and Hurst .666 (Table VII) within .07.
+// VI) within 1.5 %, and Hurst 0.666 (Table VII) within 0.07.
 func TestCompareKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

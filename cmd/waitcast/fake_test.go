@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// The tests here ask a fake: an HTTP server that sends canned answers in the daemon's format and computes nothing.
+// The tests here ask a fake: an HTTP server that sends fixed answers in the daemon's format and computes nothing.
 
 func ptr[T any](v T) *T { return &v }
 
-// canned returns the fake's answer, with invented numbers.
+// canned returns the fake's fixed answer, with invented numbers.
 func canned() wire.Wait {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Wait{

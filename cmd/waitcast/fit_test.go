@@ -122,8 +122,8 @@ func TestFitClean(t *testing.T) {
 	}
 }
 
-// TestFitKTH proves the figures of independent fits to KTH that the design lists: p1 .346, p2 .598, the runtime law
-// 4.90 .906 70.4 .1276 p .600 with D .043.
+// TestFitKTH proves the figures of independent fits to KTH that the design lists: p1 0.346, p2 0.598, the runtime law
+// 4.90 0.906 70.4 0.1276 p 0.600 with D 0.043.
 func TestFitKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -209,9 +209,9 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// TestFitLifetimes proves that for jobs with lognormal runtimes the laws that can follow them beat the uniform-log law
-// out of sample. The command prints every law's score and the choice. For a class of few jobs it says that they are too
-// few.
+// TestFitLifetimes proves that for jobs with lognormal runtimes the laws that can follow these runtimes beat the
+// uniform-log law out of sample. The command prints every law's score and the choice. For a class of few jobs it
+// prints that there are too few.
 func TestFitLifetimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder

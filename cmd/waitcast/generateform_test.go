@@ -34,9 +34,9 @@ func ranOf(jobs []swf.Record) (out []swf.Record) {
 	return out
 }
 
-// lopsided writes a log whose sizes and runtimes are correlated and whose jobs have one of two limits. Each of two
-// users has one of them: user 7 has the small jobs, at most 600 s of 900 s, and user 8 the large ones, up to the limit
-// of 36,000 s.
+// lopsided writes a log whose sizes and runtimes are correlated. It has two users, each with one time limit. User 7
+// has the small jobs, which take at most 600 s of 900 s. User 8 has the large ones, which take up to their limit of
+// 36,000 s.
 func lopsided(t *testing.T) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -139,9 +139,9 @@ func TestGenerateLimitsOfTrace(t *testing.T) {
 	expect(t, runOn(lopsided(t), "generate", "--from", "-", "--limits", path), exitUsage, "--limits goes with --set")
 }
 
-// TestGenerateBadFit proves that a law that does not fit brings a warning with its distance. Downey's line through jobs
-// that take 10 s or 10 h passes through the middles of both steps that the fit keeps, .3 and .7. So .3 of its jobs are
-// shorter than any job in the log.
+// TestGenerateBadFit proves that a law that does not fit brings a warning with its distance. Downey's line through
+// jobs that take 10 s or 10 h passes through the middles of both steps that the fit keeps, 0.3 and 0.7. So 0.3 of the
+// line's jobs are shorter than any job in the log.
 func TestGenerateBadFit(t *testing.T) {
 	text := strings.Builder{}
 	for i := range 500 {

@@ -27,7 +27,7 @@ More            2 of 3 rows: --offset 2
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestHistoryText proves the text for people, that the page shows it, and the exit codes.
+// TestHistoryText proves the command's text, that the page shows it, and the exit codes.
 func TestHistoryText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedHistory()), "history", "--since", "1d", "--limit", "2")
 	if r.stdout != cannedHistoryText || r.code != exitDone || r.stderr != "" {

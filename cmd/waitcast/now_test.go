@@ -33,7 +33,7 @@ short           nothing: no processor is free
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestNowText proves the text for people and the exit codes.
+// TestNowText proves the command's text and the exit codes.
 func TestNowText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedNow()), "now")
 	if r.stdout != cannedNowText || r.code != exitDone || r.stderr != "" {

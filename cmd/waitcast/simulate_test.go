@@ -39,7 +39,7 @@ func records(t *testing.T, text string) []swf.Record {
 	return out
 }
 
-// TestSimulateWaits proves that under every policy the waits are those of a schedule worked out by hand.
+// TestSimulateWaits proves that under every policy the waits are those of a schedule that was computed by hand.
 func TestSimulateWaits(t *testing.T) {
 	for policy, waits := range map[string][]int64{
 		"fcfs": {0, 90, 130}, "easy": {0, 90, 0}, "conservative": {0, 90, 0},

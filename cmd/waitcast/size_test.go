@@ -53,7 +53,7 @@ Left out        64 in short: 64 processors asked for, queue short has 32
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestSizeText proves the text for people, that the JSON of the daemon is printed unchanged, and that stale data has
+// TestSizeText proves the command's text, that the JSON of the daemon is printed unchanged, and that stale data has
 // its own exit code.
 func TestSizeText(t *testing.T) {
 	args := []string{"size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h"}

@@ -85,7 +85,7 @@ for d in null zero full random urandom tty; do : >"$root/dev/$d"; mount --bind "
 ln -s /proc/self/fd "$root/dev/fd"
 `
 
-// try runs a shell script inside, as root, and returns what it prints.
+// try runs a shell script inside the Debian, as root, and returns what the script prints.
 func (d *debian) try(script string) (string, error) {
 	cmd := exec.CommandContext(d.t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-ec",
 		`root=$1`+devices+`exec chroot "$root" sh -ec "$2"`, "sh", d.root, script)
@@ -112,7 +112,7 @@ func (d *debian) give(file string) (inside string) {
 
 func (d *debian) inside(name string) string { return filepath.Join(d.root, name) }
 
-// service is a program that runs inside as its unit says.
+// service is a program that runs inside the Debian as its unit says.
 type service struct {
 	*exec.Cmd
 	d        *debian
@@ -193,7 +193,7 @@ func (d *debian) listen() <-chan string {
 	return messages
 }
 
-// patience is how long a condition may take to come true.
+// patience is the time after which a test fails if a condition has not come true.
 const patience = 5 * time.Minute
 
 // told waits for a message to systemd that contains a text.

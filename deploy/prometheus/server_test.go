@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/internal/polling"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the time after which a test fails if a condition has not come true.
 const patience = 5 * time.Minute
 
 // eventually polls a condition.
@@ -61,8 +61,8 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
-// speed is how many times faster than the wall clock the demonstration runs, and with it the rules: an hour is six
-// seconds.
+// speed is how many times faster than the wall clock the demonstration runs. The rules run at the same speed: an hour
+// is six seconds.
 const speed = 600
 
 // hasten returns a duration of a rule at the speed of the demonstration, and at least long enough for some samples:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestUntil proves that a look is repeated until the condition holds or the limit is over, with pauses of four times a
-// look.
+// TestUntil proves that a check is repeated until the condition holds or the limit is over. The pauses are four times
+// as long as a check.
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const look = 30 * time.Millisecond

@@ -13,8 +13,7 @@ import (
 
 type item = quadheap.Item
 
-// TestHeapSorts proves both ways of filling a heap and the order of equal instants, and that an item's data stays with
-// it.
+// TestHeapSorts proves both ways of filling a heap, the order of equal instants, and that an item keeps its data.
 func TestHeapSorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pushed, built quadheap.Heap

@@ -42,7 +42,8 @@ func TestDistributionOfLogNormalWaits(t *testing.T) {
 		near(t, "probability", d.CDF(at(p)), p, 1e-9)
 	}
 	near(t, "below 0", d.CDF(-1), 0, 0)
-	// The mean of ln N(mu, s) is exp(mu + s^2/2). Its part up to the level p is that times Phi(z_p - s).
+	// The mean of a log-normal variable with the parameters mu and s is exp(mu + s^2/2). Its part up to the level p
+	// is that times Phi(z_p - s).
 	z := distuv.UnitNormal.Quantile(.95)
 	body := math.Exp(mu+s*s/2)*distuv.UnitNormal.CDF(z-s) - 60*.95
 	tail := .025*at(.95) + .025*d.Quantile(.975) // convex in between: the mean is below the middle
@@ -51,9 +52,9 @@ func TestDistributionOfLogNormalWaits(t *testing.T) {
 	}
 }
 
-// TestDistributionByHand checks figures worked out by hand. Half of the jobs start at once, and .9 is reached at a wait
-// of 540 s. .95 is at twice that plus 60 s, so that the power of the tail is 1: half of the jobs that wait longer than
-// w wait longer than 2 w + 60 s.
+// TestDistributionByHand checks figures that were computed by hand. Half of the jobs start at once, and the level 0.9
+// is reached at a wait of 540 s. The level 0.95 is at twice that plus 60 s, so that the power of the tail is 1: half
+// of the jobs that wait longer than w wait longer than 2 w + 60 s.
 func TestDistributionByHand(t *testing.T) {
 	d := distribution(t, []float64{.5, .9, .95}, []float64{0, 540, 1140})
 	z := distuv.UnitNormal.Quantile
@@ -89,8 +90,8 @@ func TestMeanByHand(t *testing.T) {
 	near(t, "at the step", d.CDF(540), .95, 1e-12)
 }
 
-// TestDistributionThatMayNeverEnd proves that if the upper levels are infinite, so is every wait above the highest
-// finite one.
+// TestDistributionThatMayNeverEnd proves that if the upper levels are infinite, every wait above the highest finite
+// level is infinite.
 func TestDistributionThatMayNeverEnd(t *testing.T) {
 	levels := []float64{.5, .9, .95}
 	for name, never := range map[string]float64{"infinite": math.Inf(1), "never": waittime.Never,

@@ -71,8 +71,8 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	return c
 }
 
-// insist repeats a write until the store accepts it, as the pipeline does. It returns how often the outcome was
-// unknown.
+// insist repeats a write until the store accepts it, as the pipeline does. It returns how often the write ended
+// without a known outcome.
 func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -101,9 +101,9 @@ func killRounds() int {
 	return 30
 }
 
-// TestServerKilled proves that a server that is killed (SIGKILL to all its processes) at random instants of commits,
-// and of chunks of a history between them, loses nothing that was stored and doubles nothing that is committed again.
-// In the end the store holds what an undisturbed SQLite store does.
+// TestServerKilled kills a server (SIGKILL to all its processes) at random instants of commits, and of chunks of a
+// history between them. It proves that nothing that was stored is lost and that nothing that is committed again is
+// stored twice. In the end the store holds what an undisturbed SQLite store does.
 func TestServerKilled(t *testing.T) {
 	// In the long test each COMMIT waits a while before it writes through, so that many kills happen there.
 	server := pgtest.New(t, pgtest.Options{Fsync: os.Getenv("WAITCAST_LONG") != "",
@@ -189,8 +189,8 @@ func writeBeside(t *testing.T, s *Store, n int) {
 	must(t, s.Commit(t.Context(), modelstore.Batch{BadLines: []modelstore.BadLine{line}}))
 }
 
-// TestUnknownOutcome proves that a batch whose COMMIT was made but never answered counts as done when it comes again,
-// including its bad lines. A batch whose COMMIT was not made is stored then.
+// TestUnknownOutcome covers a batch whose COMMIT got no answer. If the server made the COMMIT, the batch counts as
+// done when it is committed again, including its bad lines. If the server did not make it, the batch is stored then.
 func TestUnknownOutcome(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	for n, made := range []bool{true, false, true} {

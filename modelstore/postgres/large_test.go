@@ -24,10 +24,10 @@ func ledgerSize() (rows, spaces int) {
 	return 2_800, 4
 }
 
-// TestLargeLedger writes the ledgers of several collectors at once into one database (with WAITCAST_LONG a million rows
-// of ten). It reads a span of one of them, drops what is beyond a retention, and upgrades a ledger of that size from
-// the former schema. It proves that no row is missing after any of these steps. The times that it logs are in
-// docs/scale.md.
+// TestLargeLedger writes the ledgers of several collectors at once into one database. With WAITCAST_LONG there are
+// ten collectors and a million rows. The test reads a span of one of them, drops what is beyond a retention, and
+// upgrades a ledger of that size from the former schema. It proves that no row is missing after any of these steps.
+// The times that it logs are in docs/scale.md.
 func TestLargeLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")

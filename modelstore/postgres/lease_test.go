@@ -37,8 +37,8 @@ func runOut(t testing.TB, s *Store) {
 	must(t, err)
 }
 
-// TestLeaseHeld proves that a held lease is refused with the holder's name, that Close gives the lease back, and that
-// epochs only grow.
+// TestLeaseHeld proves that a request for a held lease is refused with the holder's name, that Close releases the
+// lease, and that epochs only grow.
 func TestLeaseHeld(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, err := Open(t.Context(), url, Options{})
@@ -247,8 +247,8 @@ func TestPausedInsideCommit(t *testing.T) {
 	}
 }
 
-// TestLeaseRace proves that exactly one of many that ask at once gets the lease, again and again, and that exactly one
-// of many that open at once makes the tables.
+// TestLeaseRace proves that exactly one of many stores that ask at once gets the lease, again and again. It also
+// proves that exactly one of many stores that open at once makes the tables.
 func TestLeaseRace(t *testing.T) {
 	url := shared.NewDatabase(t)
 	const n = 8

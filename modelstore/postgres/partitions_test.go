@@ -183,7 +183,7 @@ func TestRoleWithoutCreate(t *testing.T) {
 		must(t, s.Close())
 	}
 	collects(role, "main", rows[:20])
-	collects("postgres", "main", rows[10:40]) // stays in the rest, where the space has rows already
+	collects("postgres", "main", rows[10:40]) // these rows stay in the default table, where the space has rows already
 	collects("postgres", "split", rows[:20])
 	collects(role, "split", rows[10:40])
 	collects("postgres", "split", rows[30:])

@@ -165,10 +165,11 @@ func soundFile(t *testing.T) ([]byte, []byte) {
 // outcomes counts what happened to damaged files.
 type outcomes struct{ intact, setAside, later, snapshot, refused int }
 
-// tryDamaged opens a damaged file as a daemon would. The test passes in four cases: the damage did no harm; a damaged
-// snapshot was noticed, and the older one replaced it if that is whole; Open refused the file as that of another
-// program or of a newer version; or the damage was detected, and the file was set aside at this Open or, if a read
-// found it, at the next.
+// tryDamaged opens a damaged file as a daemon would. The test passes in four cases:
+//   - the damage did no harm;
+//   - a damaged snapshot was noticed, and the older one replaced it if that is whole;
+//   - Open refused the file as that of another program or of a newer version;
+//   - the damage was detected, and the file was set aside at this Open or, if a read found it, at the next.
 func (o *outcomes) tryDamaged(t *testing.T, what string, data, want []byte, opts Options) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -320,8 +321,8 @@ func TestFlippedHeader(t *testing.T) {
 	t.Logf("%+v", o)
 }
 
-// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed. A full check notices them
-// at once.
+// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed. If Open checks the
+// whole file, Open notices all damage that does harm.
 func TestFlippedBytes(t *testing.T) {
 	data, want := soundFile(t)
 	seed := rand.Uint64()

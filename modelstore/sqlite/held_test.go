@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// wantLost checks that an error says what happened to a file.
+// wantLost checks that an error names what happened to a file.
 func wantLost(t *testing.T, what string, err error, path string, change modelstore.FileChange) {
 	t.Helper()
 	lost, ok := errors.AsType[*modelstore.IdentityError](err)
@@ -230,8 +230,8 @@ func TestLockAfterSettingAside(t *testing.T) {
 	must(t, s.Verify())
 }
 
-// TestRacing proves that never two of many processes that open one database have it at the same time, while its lock
-// file is removed all the time.
+// TestRacing starts many processes that open one database, while its lock file is removed all the time. It proves
+// that no two of them have the database open at the same time.
 func TestRacing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes that race: not with -short")

@@ -183,8 +183,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestReaderBeside proves that a program that reads the database after a crash, and so keeps the WAL from being moved
-// into the file, is not taken for damage.
+// TestReaderBeside covers a program that reads the database after a crash and so keeps the WAL from being moved into
+// the file. It proves that Open does not take this for damage.
 func TestReaderBeside(t *testing.T) {
 	live, path := tempPath(t), tempPath(t)
 	s := mustOpen(t, live, Options{})

@@ -303,7 +303,7 @@ func TestCheckPolicy(t *testing.T) {
 	now := func() time.Time { return time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC) }
 	for name, c := range map[string]struct {
 		opts Options
-		left string // what the lock file says
+		left string // the text in the lock file
 		want bool
 	}{
 		"small":            {Options{}, "", true},

@@ -72,7 +72,7 @@ func oldEntries(version int) []oldEntry {
 		entry(9, job.Suspend, "1.kth", 80, `{"v":1}`, func(*job.Event) {}))
 }
 
-// oldRows returns its ledger.
+// oldRows returns the ledger of a database of such an old schema.
 func oldRows(version int) []modelstore.Row {
 	levels := []float64{.5, .95}
 	rows := []modelstore.Row{
@@ -98,10 +98,10 @@ func oldRows(version int) []modelstore.Row {
 	return rows
 }
 
-// oldModel returns its saved model in pieces.
+// oldModel returns the saved model of such a database, in pieces.
 func oldModel() [][]byte { return [][]byte{[]byte("the load "), {0, 255}} }
 
-// oldHistory returns its history.
+// oldHistory returns the history of such a database.
 func oldHistory() []modelstore.HistoryChunk {
 	chunk := func(part string, n int, data string) modelstore.HistoryChunk {
 		return modelstore.HistoryChunk{Cluster: "kth", ID: "h-17", Part: part, N: n, Data: []byte(data)}

@@ -146,7 +146,7 @@ func TestStudyGoesOn(t *testing.T) {
 	}
 	s.Progress = nil
 	s.Variants = append(s.Variants, "priority")
-	if err := s.Run(); err == nil { // which it tries to run with a missing log
+	if err := s.Run(); err == nil { // the run fails because its log is missing
 		t.Error("a variant without a result is not run")
 	}
 	path := filepath.Join(s.Folder, "made-up", "half", "gates.json")

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// trace returns that many jobs on 4 processors, started first come, first served. Each runs 200 s, and one comes every
-// 60 s on average, in bursts.
+// trace returns jobs on 4 processors, started first come, first served. Each runs 200 s, and one comes every 60 s on
+// average, in bursts.
 func trace(jobs int) *backtest.Trace {
 	t := &backtest.Trace{Name: "made up", Procs: 4}
 	var free [4]float64

@@ -25,9 +25,9 @@ func load(t testing.TB, name string) *Trace {
 	return tr
 }
 
-// TestHeadOfQueue compares the correlations on logs with the expected ones. Those of waitcast are the aims. Those of
-// Downey's combined predictor were found by a prototype with his method, and are met within .03 because its windows are
-// not known. CTC-SP2 and LANL-CM5 are only reported.
+// TestHeadOfQueue compares the correlations on logs with the expected ones. The expected correlations of waitcast are
+// targets. Those of Downey's combined predictor were found by a prototype with his method. The test allows 0.03 of
+// difference because his windows are not known. CTC-SP2 and LANL-CM5 are only reported.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")

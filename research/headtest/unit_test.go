@@ -142,7 +142,7 @@ func TestAsksAreConsistent(t *testing.T) {
 	})
 }
 
-// TestScoreByHand checks the scores of four forecasts, worked out by hand.
+// TestScoreByHand checks the scores of four forecasts, which were computed by hand.
 func TestScoreByHand(t *testing.T) {
 	var c tally
 	c.add(0, []float64{0, 60, 120, 180})
@@ -237,7 +237,7 @@ func TestLearnerCorrects(t *testing.T) {
 }
 
 // TestCalibrationDoesNotRunAway proves that even if the initial quantiles are in the wrong order, each level's
-// calibration finds its own value.
+// calibration reaches the right value for its level.
 func TestCalibrationDoesNotRunAway(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	l := newLearner()

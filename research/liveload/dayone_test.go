@@ -13,8 +13,8 @@ import (
 )
 
 // TestShortDayOne records two short days on a real Slurm, and then replays them. One daemon follows both days, one
-// imports sacct's records of the first, and one does neither. The test proves the machinery: all three are asked about
-// the same jobs, and only the one that imported learnt from the first day. What the import is worth is in
+// imports sacct's records of the first, and one does neither. The test proves that all three are asked about the same
+// jobs, and that only the one that imported learnt from the first day. How much the import improves forecasts is in
 // research/docs/dayone.md.
 func TestShortDayOne(t *testing.T) {
 	needSlurm(t)

@@ -16,7 +16,8 @@ func at(seconds float64) time.Time {
 	return time.Unix(1_700_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// handMade returns four submissions whose figures below are worked out by hand. The levels are .1 .25 .5 .75 .9 .95.
+// handMade returns four submissions. Their figures below were computed by hand. The levels are 0.1 0.25 0.5 0.75 0.9
+// 0.95.
 func handMade() []Case {
 	nan, never := math.NaN(), math.Inf(1)
 	return []Case{
@@ -28,7 +29,8 @@ func handMade() []Case {
 	}
 }
 
-// TestJudge compares with figures worked out by hand. Median errors: 0, 30, 5 and infinite; p90: 0, 40, 9, 90.
+// TestJudge compares with figures that were computed by hand. Median errors: 0, 30, 5 and infinite; p90: 0, 40, 9,
+// 90.
 func TestJudge(t *testing.T) {
 	got := Judge(handMade())
 	log := func(x float64) float64 { return math.Log(x + 60) }
@@ -56,9 +58,9 @@ func TestJudgeNothing(t *testing.T) {
 	}
 }
 
-// TestDecidedAt proves which p90 are decided when. As of second 50 those of the first three jobs (0, 50 and 29) have
-// passed, and two are covered. As of second 119 nothing changes, and as of second 120 that of the fourth has passed,
-// which has not started.
+// TestDecidedAt proves at which instants which p90 are decided. The p90 of the first three jobs pass at the seconds
+// 0, 50 and 29, and cover the waits. The p90 of the fourth job, which has not started, passes at second 120 and not
+// before: then three of four are covered.
 func TestDecidedAt(t *testing.T) {
 	for _, c := range []struct {
 		asOf, covered float64
@@ -114,8 +116,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestCases proves that the wait is sacct's, that +Inf stands for a job that never started, and that test-only's answer
-// is compared with the start.
+// TestCases proves that the wait is that of sacct, that +Inf means a job that never started, and that test-only's
+// answer is compared with the start.
 func TestCases(t *testing.T) {
 	records := []Record{
 		{Job: Job{Number: 0, Queue: "short"}, ID: "1", TestOnly: TestOnly{Start: at(70)}, Answer: Answer{Asked: at(0),

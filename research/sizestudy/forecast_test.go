@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// sure is a lifetime with exactly that much remaining.
+// sure is a law of lifetimes under which every job has the same remaining lifetime.
 type sure float64
 
 func (s sure) Residual(float64, float64) float64 { return float64(s) }

@@ -23,9 +23,10 @@ func small(t *testing.T) *Grid {
 	}
 }
 
-// TestAdvicePays proves the promise on a small grid of stretches of KTH-SP2. At load .7 advice at the head takes a
+// TestAdvicePays proves the promise on a small grid of stretches of KTH-SP2. At load 0.7 advice at the head takes a
 // fifth off the mean turnaround of the requests, and no fixed rule is better by more than 2 % at any load. The price
-// causes this: by its own finish alone every job is worse off than by the requests.
+// of processors causes this: if advice minimizes each job's own finish alone, every job is worse off than with the
+// requests.
 func TestAdvicePays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays 63 workloads")

@@ -77,7 +77,7 @@ func TestRegretByHand(t *testing.T) {
 		}
 		wait := 0.
 		if c.other == 50 {
-			wait = .5 // the job is submitted that much later
+			wait = .5 // the job is submitted 0.5 s later
 		}
 		if g := regrets[0]; math.Abs(g.Least-(c.least-wait)) > 1e-3 {
 			t.Errorf("the other runs %v s: %+v, want a least of %v", c.other, g, c.least-wait)

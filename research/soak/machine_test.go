@@ -24,7 +24,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// written returns the whole log of a small cluster, requested in steps of that many seconds.
+// written returns the whole log of a small cluster, requested in steps of a number of seconds.
 func written(t *testing.T, name string, step float64) (*machine, string) {
 	t.Helper()
 	f, err := newFormat(name)

@@ -318,8 +318,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// BenchmarkCTCByLoad runs the study behind the thesis' figures: CTC under EASY, loads .5 to .95 by .01. One operation
-// is all 46 runs.
+// BenchmarkCTCByLoad runs the study behind the thesis' figures: CTC under EASY, loads 0.5 to 0.95 by 0.01. One
+// operation is all 46 runs.
 func BenchmarkCTCByLoad(b *testing.B) {
 	trace, err := swfload.Open(refdata.Shared(b, "traces/CTC-SP2-1996-3.1-cln.swf.gz"), swfload.Options{})
 	if err != nil {

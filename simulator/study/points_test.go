@@ -84,8 +84,8 @@ func TestReadPoints(t *testing.T) {
 	}
 }
 
-// TestRoughness checks values worked out by hand: 1, 2, 4 grows evenly; e^0, e^1, e^0, e^1 turns by 2 at either inner
-// point.
+// TestRoughness checks values that were computed by hand: 1, 2, 4 grows evenly; e^0, e^1, e^0, e^1 turns by 2 at
+// either inner point.
 func TestRoughness(t *testing.T) {
 	for _, c := range []struct {
 		y    []float64

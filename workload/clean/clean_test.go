@@ -128,7 +128,7 @@ func TestFlurryIsFoundAsAWhole(t *testing.T) {
 	if !strings.Contains(f.String(), "user 5") {
 		t.Errorf("described as %q", f)
 	}
-	// As a rare behavior it is what users.Split takes out.
+	// users.Split takes the flurry out as a rare behavior.
 	p, err := users.Split(users.Trace{Jobs: jobs}, users.Options{Rare: r.RareBehaviors()})
 	if err != nil {
 		t.Fatal(err)
@@ -280,10 +280,11 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestKnownLogs finds in the cleaned logs what the cleaning had left. By an independent count, exactly the users given
-// as flurries have more than three times the median day, and 200 jobs, within some 24 hours. By user and ten minutes of
-// the day there are SDSC-Par's user 17 at midnight, LANL's user 43 from 6:00 to 7:00 and NASA's user 9 at 9:00 and
-// 18:00 on at least a third of the days. The traces' description says that 5,681 jobs of SDSC-SP2 never ran.
+// TestKnownLogs finds in the cleaned logs what the cleaning had left. By an independent count, the users given as
+// flurries are exactly those with more than 200 jobs, and more than three times the median day, within some 24 hours.
+// Three users submit in the same ten minutes of the day on at least a third of the days: SDSC-Par's user 17 at
+// midnight, LANL's user 43 from 6:00 to 7:00 and NASA's user 9 at 9:00 and 18:00. The traces' description says that
+// 5,681 jobs of SDSC-SP2 never ran.
 func TestKnownLogs(t *testing.T) {
 	for name, want := range map[string]struct {
 		neverRan int

@@ -139,9 +139,9 @@ func hurst(t *testing.T, x []float64) float64 {
 	return must[compare.HurstFit](t)(compare.Hurst(x, compare.HurstOptions{})).H
 }
 
-// TestHurstOfKnownSeries proves three known values. Independent values have H = .5 (rescaled ranges of short stretches
-// lie a little higher, by Anis and Lloyd's small-sample bias up to .06 here). The values of a random walk have about 1.
-// Fractional Gaussian noise made with H = .8 has about .8.
+// TestHurstOfKnownSeries proves three known values. Independent values have H = 0.5 (rescaled ranges of short
+// stretches lie a little higher, by Anis and Lloyd's small-sample bias up to 0.06 here). The values of a random walk
+// have about 1. Fractional Gaussian noise made with H = 0.8 has about 0.8.
 func TestHurstOfKnownSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	white, walk := make([]float64, 1<<14), make([]float64, 1<<14)

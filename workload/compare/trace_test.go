@@ -63,7 +63,7 @@ func TestStackDepthOfZakaysTableVI(t *testing.T) {
 	}
 }
 
-// TestHurstOfZakaysTableVII compares with column "Original H" of Zakay's Table VII, within .07.
+// TestHurstOfZakaysTableVII compares with column "Original H" of Zakay's Table VII, within 0.07.
 func TestHurstOfZakaysTableVII(t *testing.T) {
 	for name, want := range map[string]float64{
 		"KTH-SP2-1996-2.1-cln": .666, "CTC-SP2-1996-3.1-cln": .617, "SDSC-SP2-1998-4.2-cln": .638,

@@ -240,7 +240,7 @@ func TestArrivalFitRecoversTheCycle(t *testing.T) {
 	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{}))
 	w := p.Weights()
 	for k := range w {
-		// Jobs of one day depend on each other: .0025 is 5 % of the largest share.
+		// Jobs of one day depend on each other: 0.0025 is 5 % of the largest share.
 		if math.Abs(f.HalfHours[k]-w[k]/hypergamma.Slots) > .0025 {
 			t.Errorf("half hour %d: share %v, weight %v", k, f.HalfHours[k], w[k]/hypergamma.Slots)
 		}
@@ -271,8 +271,8 @@ func TestLocalSeconds(t *testing.T) {
 	}
 }
 
-// TestKSSignificance compares with Kolmogorov's limit law at the points of every table: 1.224, 1.358 and 1.628 for .10,
-// .05 and .01.
+// TestKSSignificance compares with Kolmogorov's limit law at the points of every table: 1.224, 1.358 and 1.628 for
+// 0.10, 0.05 and 0.01.
 func TestKSSignificance(t *testing.T) {
 	const n = 1e10
 	for x, p := range map[float64]float64{1.2238: .10, 1.3581: .05, 1.6276: .01} {
@@ -292,8 +292,8 @@ func TestKSSignificance(t *testing.T) {
 	}
 }
 
-// TestChiSquaredByHand checks a case worked out by hand: subranges that expect 2, 3 | 10 | 20, 4 (joined with its left)
-// and 5 15 ...; the significance of 3.841 with 1 degree of freedom is .05.
+// TestChiSquaredByHand checks a case that was computed by hand. The subranges expect 2, 3 | 10 | 20, 4 (joined with
+// its left) and 5 15 .... The significance of 3.841 with 1 degree of freedom is 0.05.
 func TestChiSquaredByHand(t *testing.T) {
 	chi2, _, err := hypergamma.ChiSquared([]float64{1, 6, 8, 22, 3}, []float64{2, 3, 10, 20, 4})
 	if want := 4./5 + 4./10 + 1./24; err != nil || math.Abs(chi2-want) > 1e-12 {

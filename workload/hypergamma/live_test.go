@@ -72,7 +72,7 @@ func TestLiveIsTheBatchFit(t *testing.T) {
 }
 
 // TestLiveForgets proves that with forgetting the model is that of the latest jobs. After a change of all parameters
-// nothing of the old ones is left, even after weights were scaled down.
+// the old parameters have no influence, even after weights were scaled down.
 func TestLiveForgets(t *testing.T) {
 	old, fresh := benchJobs(5000), readTrace(t, kth).jobs()
 	slices.Sort(fresh.Local)

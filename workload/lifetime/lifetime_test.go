@@ -106,10 +106,10 @@ func TestLawsOfEveryLaw(t *testing.T) {
 	}
 }
 
-// TestKaplanMeierByHand checks an estimate worked out by hand. Of 12 jobs one ends at 1, two end at 3, where one is
-// given up, and the others end at 10 and at 20, where one continues. The survival is 11/12, then 9/12. At 10 there are
-// 8 at risk, of which 4 end: 9/24. At 20 there are 4, of which 3 end. The last is given up at 30, where Efron's rule
-// ends it.
+// TestKaplanMeierByHand checks an estimate that was computed by hand. Of 12 jobs one ends at 1, and two end at 3,
+// where one more is censored. The others end at 10 and at 20, where one continues. The survival is 11/12, then 9/12.
+// At 10 there are 8 at risk, of which 4 end: 9/24. At 20 there are 4, of which 3 end. The last is censored at 30,
+// where Efron's rule ends it.
 func TestKaplanMeierByHand(t *testing.T) {
 	var jobs []lifetime.Observation
 	for _, x := range []float64{20, 3, 1, 10, 10, 3, 20, 10, 10, 20} {
@@ -175,8 +175,8 @@ func TestUniformLogWithoutRunningJobs(t *testing.T) {
 	}
 }
 
-// TestScoreIsADistribution proves that the scores of all cells of a law are the logarithms of a distribution: the
-// probabilities sum to 1, and those of running jobs to the part above them.
+// TestScoreIsADistribution proves that the scores of all cells of a law are the logarithms of a distribution. The
+// probabilities of the cells sum to 1. The probability of a running job is the sum of the cells above its age.
 func TestScoreIsADistribution(t *testing.T) {
 	all := laws(t)
 	all["none"] = nil

@@ -181,9 +181,9 @@ func TestPaperTable2(t *testing.T) {
 	near(t, "cor1 of changes that are all 1", c.Cor1, 0, 0) // the changes do not vary
 }
 
-// TestHandComputedCorrelations checks correlations worked out by hand. The indices are 1 2 1 3 for processors and 1 2 2
-// 1 for the runtime. Only the steps 1-2 and 1-3 of the processors go with a change of the runtime, (+1, +1) and (+2,
-// -1): cor1 is -1. For cor0 the means are 7/4 and 3/2, and the covariance is -1/8.
+// TestHandComputedCorrelations checks correlations that were computed by hand. The indices are 1 2 1 3 for processors
+// and 1 2 2 1 for the runtime. Only the steps 1-2 and 1-3 of the processors go with a change of the runtime, (+1, +1)
+// and (+2, -1): cor1 is -1. For cor0 the means are 7/4 and 3/2, and the covariance is -1/8.
 func TestHandComputedCorrelations(t *testing.T) {
 	m := newModel(t, 0)
 	for _, j := range []ran{
@@ -347,8 +347,8 @@ func (h *history) step(t testing.TB, rng *rand.Rand, models ...*markov.Model) {
 	}
 }
 
-// TestAnyOrderGivesTheBatchCounts proves that, in whatever order jobs end or are given up, the counts always equal
-// those of the resolved sequence.
+// TestAnyOrderGivesTheBatchCounts proves that, in whatever order jobs end or are reported as never run, the counts
+// always equal those of the resolved sequence.
 func TestAnyOrderGivesTheBatchCounts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))

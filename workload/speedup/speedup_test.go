@@ -32,7 +32,8 @@ func runtime(t interface{ Fatal(...any) }, c speedup.Curve, procs int) float64 {
 	return must[float64](t)(c.Runtime(procs))
 }
 
-// TestDowneyByHand checks Downey's formulas, worked out by hand for A = 10 in every branch of both cases.
+// TestDowneyByHand checks Downey's formulas for A = 10 in every branch of both cases. The expected values were
+// computed by hand.
 func TestDowneyByHand(t *testing.T) {
 	for _, c := range []struct{ sigma, n, want float64 }{
 		{0, 4, 4}, {0, 10, 10}, {0, 11, 10},
@@ -148,8 +149,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestTable proves that a table gives back its points, and a power law in between. By hand: the geometric middle of 2
-// and 8 processors is 4, and that of 100 s and 64 s is 80 s.
+// TestTable proves that a table returns its own points, and a power law in between. By hand: the geometric middle of
+// 2 and 8 processors is 4, and that of 100 s and 64 s is 80 s.
 func TestTable(t *testing.T) {
 	table := must[*speedup.Table](t)(speedup.NewTable([]speedup.Point{{8, 64}, {1, 200}, {2, 100}}))
 	for n, want := range map[int]float64{1: 200, 2: 100, 8: 64, 4: 80} {
@@ -206,8 +207,8 @@ func TestBadTables(t *testing.T) {
 	}
 }
 
-// TestHistoryExact proves that a history that follows a power law without noise gives back this law, without spread,
-// from half the smallest to twice the largest tried size.
+// TestHistoryExact proves that the fit to a history that follows a power law without noise is this law, without
+// spread, from half the smallest to twice the largest tried size.
 func TestHistoryExact(t *testing.T) {
 	law := func(n int) float64 { return 1000 * math.Pow(float64(n), -.8) }
 	h := must[*speedup.History](t)(
@@ -239,8 +240,9 @@ func TestHistoryByHand(t *testing.T) {
 	near(t, "spread on 4", h.Spread(4), math.Sqrt(2)*math.Sqrt(1.5)*1.885618/1.281552, 1e-6) // d^2/Sxx = 1/4
 }
 
-// TestHistoryCovers proves that if runs scatter normally around a line, a share .9 of the next ones is below the
-// quantile .9 and .1 below .1, however few runs there were. Without Student's factor it would be .84 with 4 runs.
+// TestHistoryCovers proves that if runs scatter normally around a line, 0.9 of the next ones lie below the quantile
+// 0.9, and 0.1 of them below the quantile 0.1, however few runs there were. Without Student's factor the first share
+// would be 0.84 with 4 runs.
 func TestHistoryCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	run := func(n int) speedup.Point {

@@ -20,7 +20,8 @@ func program(t *testing.T, plain, same string) string {
 	return path
 }
 
-// workloadFile writes four jobs of 10 s on that many processors, submitted that many seconds apart.
+// workloadFile writes four jobs of 10 s on the given number of processors, with the given number of seconds between
+// submissions.
 func workloadFile(t *testing.T, name string, procs, apart int) string {
 	t.Helper()
 	var text strings.Builder
