@@ -187,7 +187,8 @@ func TestSoonerElsewhere(t *testing.T) {
 	}
 }
 
-// TestKeep proves that an option keeps a quarter of the size and of the limit, or the requested share.
+// TestKeep proves that an option keeps at least the requested share of the size and of the time limit. Without a
+// request the share is a quarter.
 func TestKeep(t *testing.T) {
 	f := blocked(t)
 	kept := func(query string) (part float64) {
@@ -242,8 +243,8 @@ func TestLimitByJobsAhead(t *testing.T) {
 }
 
 // TestLimitInWords examines the answers for a request that a limit blocks, and for a job that squeue shows as blocked
-// by it. They say how much of the limit is in use, and what becomes free when. Only callers that may see a job learn
-// that it frees a part of the limit.
+// by it. The answers contain the part of the limit that is in use, and the times at which parts of it become free. Only
+// callers that may see a job learn that it frees a part of the limit.
 func TestLimitInWords(t *testing.T) {
 	g := guard(t, false, nil)
 	late := g.pipeline.View("main").At.Sub(epoch()).Seconds()

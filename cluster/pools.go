@@ -195,8 +195,9 @@ func (p *pool) measure() {
 	}
 }
 
-// raise raises the capacities of the cluster and its pools at least to the present use. If past is set, the job's
-// record came after its end. Then the job did not hold processors beside the jobs that run now.
+// raise raises the highest use seen, in the cluster and in the job's pool, to at least the present use. If past is set,
+// the job's record came after its end. Then only the job's own amounts count, because it did not run beside the jobs
+// that run now.
 func (s *State) raise(j *Job, past bool) {
 	if !j.Holds() {
 		return

@@ -46,9 +46,9 @@ func sameNames(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// TestFailover uses the logs of two slurmctld. It proves that a cluster is ready while one log is silent or cannot be
-// read and the other grows, that the daemon reports which one is missing, that it is degraded until the other has
-// grown, and that missing records are read when they become readable.
+// TestFailover uses the logs of two slurmctld. It proves that nothing is degraded if one log is silent, or if one
+// cannot be read and the other one grows. If a log cannot be read and the other one has not grown since then, the
+// daemon is degraded and names the log. Records in it are read once it can be read again.
 func TestFailover(t *testing.T) {
 	dir := t.TempDir()
 	host := func(name string) string { return filepath.Join(dir, name, "slurmctld.log") }
@@ -123,8 +123,8 @@ clusters:
 }
 
 // TestRealSlurmFailover uses two real slurmctld. The second takes over when the first is killed and its host has gone.
-// The test proves that the daemon's picture equals squeue's before, and includes the jobs of the second afterwards, and
-// that the second log replaces the first.
+// Before that, the daemon's picture must equal squeue's. Afterwards it must include the jobs of the second, and the log
+// of the second must replace that of the first.
 func TestRealSlurmFailover(t *testing.T) {
 	t.Parallel() // it waits for Slurm most of the time
 	if err := exec.Command("unshare", "--uts", "--mount", "true").Run(); err != nil {

@@ -18,7 +18,7 @@ import (
 // concurrent use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
-	// log receives a message for each change of the level, at every level.
+	// log receives a message for each change of the level. It shows messages whatever the level is.
 	log *zap.Logger
 	now func() time.Time
 	// after calls a function once after a duration. The returned function cancels that call.
@@ -128,7 +128,8 @@ func (l *LogLevel) Configure(text string) error {
 	return nil
 }
 
-// fallBack ends the change that has a number, unless the level was changed again since.
+// fallBack returns to the configured level when the time of the change with the given number is over. It does nothing
+// if the level has been changed again since then.
 func (l *LogLevel) fallBack(change int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +138,8 @@ func (l *LogLevel) fallBack(change int) {
 	}
 }
 
-// become sets the level and cancels a scheduled change. It logs the change at every level.
+// become sets the level and cancels a scheduled return to the configured level. It logs the change even if the level
+// hides messages of level info.
 func (l *LogLevel) become(level zapcore.Level, why string) {
 	if l.stop != nil {
 		l.stop()

@@ -57,7 +57,7 @@ func diagnose(err error) (hint string, cause error) {
 	return "", nil
 }
 
-// readOnlyHint wraps a file system error so that it means "not writable".
+// readOnlyHint wraps an error of the file system in ErrReadOnly or ErrFull, with advice, if it has one of these causes.
 func readOnlyHint(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -70,8 +70,8 @@ func readOnlyHint(err error) error {
 	return err
 }
 
-// scanError returns the error for a row that cannot be read. The data are damaged, unless ctx was cancelled: that
-// closes the rows during the reading.
+// scanError returns the error for a row that cannot be read. A cancelled context closes the rows during the reading;
+// then the error is that of the context. Otherwise the data are damaged.
 func scanError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -79,7 +79,7 @@ func scanError(ctx context.Context, what string, err error) error {
 	return damaged("%s: %v", what, err)
 }
 
-// damaged returns an error that wraps ErrCorrupt and names the value whose checksum is wrong.
+// damaged returns an error that wraps ErrCorrupt and names what is damaged.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", modelstore.ErrCorrupt, fmt.Sprintf(format, args...))
 }

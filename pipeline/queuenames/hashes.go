@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Names that share Other are remembered by their hashes, so that requests about them can be answered. Up to
-// hashBlocks full blocks of hashBlock names are remembered. Older names are forgotten.
+// The jobs of all queues beyond the limit share the queue Other. The names of these queues are remembered by their
+// hashes, so that requests about them can be answered. Up to hashBlocks full blocks of hashBlock names are remembered.
+// Older names are forgotten.
 const (
 	hashBlock  = 1024
 	hashBlocks = 64

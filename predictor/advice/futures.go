@@ -181,7 +181,8 @@ type odds struct {
 }
 
 // compare compares all candidates in all futures. Within a pool it compares future by future, and it combines the
-// futures of different pools in all ways. Ties share the future, so that the probabilities of being best sum to 1.
+// futures of different pools in all ways. Candidates that are equally good in a future share its probability, so that
+// the probabilities of being best sum to 1.
 func (s *scene) compare(request int) ([]odds, error) {
 	out := make([]odds, len(s.courses))
 	losses := make([][]float64, len(s.courses))
@@ -223,7 +224,8 @@ func (s *scene) compare(request int) ([]odds, error) {
 	return out, nil
 }
 
-// winners are the candidates of a pool with the lowest loss in one of its futures. It has that loss and their number.
+// winners describes the best candidates of a pool in one future of the pool: loss is the lowest loss of a candidate,
+// and n is the number of candidates that have it.
 type winners struct {
 	loss float64
 	n    int
@@ -233,7 +235,7 @@ func (w winners) compare(v winners) int {
 	return cmp.Or(cmp.Compare(w.loss, v.loss), cmp.Compare(w.n, v.n))
 }
 
-// winners returns the winners of a pool in each of its futures. It reuses the list.
+// winners returns the winners of pool p in each of its futures. It reuses the memory of out.
 func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
 	out = out[:0]
 	for f := range s.pools[p].futures {

@@ -22,7 +22,7 @@ type drawnJobs struct {
 	Queues        map[string]float64 `json:"queue_fraction"`
 }
 
-// These are the bounds for jobs drawn with the authors' parameters.
+// These are the maximum gaps of jobs that are drawn with the authors' parameters.
 const (
 	quantileBound = .004
 	sizeBound     = .005
@@ -67,8 +67,8 @@ func (g gaps) hold() bool {
 		g.halfHour <= halfHourBound
 }
 
-// againstProgram adds the largest differences of the run with seed 1, and the number of runs out of 20 that are within
-// the bounds.
+// againstProgram adds to the table the gaps of the run with seed 1, the number of runs out of 20 whose gaps are within
+// the bounds, and the largest gaps of these 20 runs.
 func (d *Data) againstProgram(t *Table, model, set string) error {
 	path, err := d.path("reference/lublin99.json")
 	if err != nil {
@@ -124,7 +124,8 @@ func (d *Data) againstProgram(t *Table, model, set string) error {
 	return nil
 }
 
-// rows adds the differences. Times and half hours do not depend on the share of the classes.
+// rows adds the gaps g to the table. how names the weighting of the run by classes, and is empty without one. With a
+// weighting the rows of interarrival times and half hours are left out, because it does not affect them.
 func (t *Table) rows(how string, g gaps) {
 	for i, r := range []struct {
 		what       string
@@ -141,7 +142,7 @@ func (t *Table) rows(how string, g gaps) {
 	}
 }
 
-// drawnRun is a run of a generator in whole seconds, by class.
+// drawnRun has the jobs of one run of a generator. Times are in whole seconds. Runtimes and sizes are listed by class.
 type drawnRun struct {
 	submits  []float64
 	runtimes [2][]float64

@@ -13,7 +13,7 @@ import (
 // arrival is a job that begins at an instant and lives for life seconds.
 type arrival struct{ start, life float64 }
 
-// play gives a selector jobs in the order of their ends, up to an instant, and returns it.
+// play lets a selector observe jobs in the order of their ends, up to an instant, and returns the selector.
 func play(t testing.TB, s *lifetime.Selector, jobs []arrival, until float64,
 	after func(*lifetime.Selector) *lifetime.Selector) *lifetime.Selector {
 	t.Helper()
@@ -59,8 +59,8 @@ func stream(n int, gap, mean float64, seed uint64) []arrival {
 	return out
 }
 
-// TestRunningJobsAreCounted proves that running jobs count as such. At the beginning of a log, when mostly short jobs
-// have ended, the median is that of all jobs, not that of the ended ones.
+// TestRunningJobsAreCounted proves that laws take running jobs into account. At the beginning of a log mostly short
+// jobs have ended. The law must nevertheless be near that of all jobs, not near that of the ended ones.
 func TestRunningJobsAreCounted(t *testing.T) {
 	const mean = 1000.
 	jobs := stream(600, 2, mean, 1) // within about 1.2 mean lifetimes
@@ -83,8 +83,9 @@ func TestRunningJobsAreCounted(t *testing.T) {
 	}
 }
 
-// TestWindowByStartKeepsTheLaw proves that if the window has forgotten jobs, the rest is a window by start as long as
-// that has enough jobs. The law stays the true one, even if only a part of the lifetimes fits into the window.
+// TestWindowByStartKeepsTheLaw proves that the fitted law stays near the true one after observations have left the
+// window. Then laws are fitted to the jobs that began after a certain instant (see ObserveAt). If jobs live longer than
+// the window, too few jobs began after it, and laws are fitted to the latest observations.
 func TestWindowByStartKeepsTheLaw(t *testing.T) {
 	const mean = 1000.
 	for name, gap := range map[string]float64{"window longer than lives": 20, "window shorter than lives": .5} {

@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// These are limits of a job, and units.
+// These are bounds for reading workload files, and a unit of time.
 const (
 	// shownBadLines is the maximum number of bad lines of a file that are printed one by one.
 	shownBadLines = 3

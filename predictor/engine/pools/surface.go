@@ -217,8 +217,8 @@ type refresh struct {
 }
 
 // A pool's tables are rebuilt after a number of events that is proportional to its jobs, or after some seconds and
-// fewer events. The number is proportional because the cost of tables grows with the jobs. The tables take effect a
-// fixed number of events later, however long the work took.
+// fewer events. The number is proportional because the cost of tables grows with the jobs. After how many further
+// events the tables take effect depends only on the number of jobs, not on the duration of the work.
 const (
 	leastEvents  = 32
 	eventsPart   = 32
@@ -259,7 +259,7 @@ func (m *Machine) RefreshTables(p *Pool, events uint64) {
 	}
 }
 
-// tablesDue returns the number of jobs of a pool. It reports whether the pool is large, so that it has tables, and
+// tablesDue returns the number of jobs of a pool. It also reports whether the pool is large enough to have tables and
 // these are due.
 func (m *Machine) tablesDue(p *Pool) (int, bool) {
 	running, waiting := m.uses(p)
@@ -358,9 +358,10 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 // it. No job is ahead of the first table. Each further table has twice as many jobs ahead.
 const frontPart = 16
 
-// tablesByRank makes tables for requests at several places among the waiting jobs, in the order of their ranks:
-// before all of them, behind all of them, and in between. A table covers the ranks that are nearer to its place than
-// to the next place, by the number of jobs. The function returns the first table, nil if there is none.
+// tablesByRank makes tables for requests at several places among the waiting jobs, which are sorted by rank: before all
+// jobs, at places in between, and behind all jobs. The border between two neighboring tables is in the middle of the
+// jobs between their places. The function returns the first table, which leads to the others by next. It returns nil if
+// there is none.
 func tablesByRank(waiting []forward.Waiting, tableAt func(rank, tables int) *waitSurface) *waitSurface {
 	ahead := []int{0}
 	for part := frontPart; part > 0; part /= 2 {
