@@ -39,7 +39,7 @@ type LawParams struct {
 // LawScore is the score of one law.
 type LawScore struct {
 	Law      string   `json:"law" doc:"name of the law" enum:"uniform_log,uniform_log_at_limit,hyper_gamma,kaplan_meier"`
-	LogScore *float64 `json:"log_score" doc:"mean logarithm of the probability that the law gave in advance to each lifetime, a quarter of a doubling wide; null before the first"`
+	LogScore *float64 `json:"log_score" doc:"mean logarithm of the probability that the law gave in advance to the range of each lifetime, with four ranges for each doubling of the time; null before the first"`
 	Scored   int      `json:"scored" doc:"lifetimes on which the law was scored"`
 	Failed   int      `json:"failed" doc:"lifetimes for which the law had no fit"`
 	Reason   string   `json:"reason,omitempty" doc:"why the newest fit of the law failed"`
