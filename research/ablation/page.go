@@ -83,8 +83,8 @@ pinball loss of ln(wait + 60 s); the first tenth of the jobs is not scored. The 
 percent of the loss with nothing left out, with its standard error over weeks (the ratio of two sums). If it is above 0,
 the part that is left out lowers the loss.
 
-` + "`gates` and `priority`" + ` are rules of the scheduler that simulations use. The names of experts begin with *expert*.
-All other parts are groups of features. *oracle runtimes* adds features that no real forecast can have: the waits that
+` + "`gates` and `priority`" + ` are rules of the scheduler that simulations use. The names of experts begin with
+*expert*. All other parts are groups of features. *oracle runtimes* adds features that no real forecast can have: the waits that
 follow from the true runtimes of the running jobs. Logs and parts that are not in the tables were not measured.
 `
 
@@ -112,8 +112,8 @@ func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing
 
 // experts writes the table of each expert's loss alone, sorted by the loss at the first level.
 func experts(b *strings.Builder, r *Result) {
-	b.WriteString("\nThe table shows each expert alone, on the jobs for which it has a forecast, and its mean weight:\n\n" +
-		"| expert | jobs | loss .5 | .9 | .95 | weight .5 | .9 | .95 |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\nThe table shows each expert alone, on the jobs for which it has a forecast, and its mean " +
+		"weight:\n\n| expert | jobs | loss .5 | .9 | .95 | weight .5 | .9 | .95 |\n|---|---|---|---|---|---|---|---|\n")
 	names := slices.DeleteFunc(ensemble.Names(), func(name string) bool { return r.Experts[name] == nil })
 	slices.SortStableFunc(names, func(x, y string) int {
 		return cmp.Compare(r.Experts[x].Mean(0), r.Experts[y].Mean(0))

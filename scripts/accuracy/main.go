@@ -135,8 +135,8 @@ func summary(page io.Writer, replays runs, names []string) error {
 }
 
 const summaryPreface = "" +
-	`*served* is the forecast that waitcast serves. *simulation* is the median of its simulation of the scheduler, without
-the other experts. The number of processors was estimated, except in the columns *known size*, where it is the number in
+	`*served* is the forecast that waitcast serves. *simulation* is the median of its simulation of the scheduler,
+without the other experts. The number of processors was estimated, except in the columns *known size*, where it is the number in
 the log's header.
 
 | log | qbets .5 / .95 | served | served, known size | simulation .5 | simulation, known size |

@@ -115,7 +115,8 @@ func (s *results) everybody(printf printer) {
 			return percent(c.Mean(change))
 		})
 	}
-	printf("The next tables show the 95th percentile of turnaround, in hours by the requests, and its change in %%:\n\n")
+	printf("The next tables show the 95th percentile of turnaround, in hours by the requests, and its change in " +
+		"%%:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
 			if c.Choice.Rule == sizestudy.Request {
@@ -141,8 +142,8 @@ func (s *results) system(printf printer) {
 
 func (s *results) fairness(printf printer) {
 	printf("## Who gains\n\nThe tables show the change in %% of the mean turnaround against the same jobs by the " +
-		"requests: for the jobs\nthat ask / for all others. Jobs that can run on one size only always count among the " +
-		"others.\n\n")
+		"requests: for the jobs\nthat ask / for all others. Jobs that can run on one size only always count among " +
+		"the others.\n\n")
 	var some []sizestudy.Choice
 	for _, c := range choices() {
 		if c.Rule.Advised() {

@@ -53,7 +53,8 @@ func (s *results) weightsTable(printf printer) {
 	printf("%s", weightsText)
 	_, serve, ok := sizestudy.Best(s.trials, mostRegret, alike)
 	if !ok {
-		printf("The weights have not been tried again since. `go run ./research/cmd/sizestudy -weights` tries them.\n\n")
+		printf("The weights have not been tried again since. `go run ./research/cmd/sizestudy -weights` tries " +
+			"them.\n\n")
 		return
 	}
 	sorted := slices.Clone(s.trials)
