@@ -41,7 +41,7 @@ func TestHold(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 	const limit = 100
-	for live, want := range map[uint64]int64{0: limit, 80: limit, 120: 150, math.MaxUint64: 1 << 62} {
+	for live, want := range map[uint64]int64{0: limit, 80: limit, 81: 121, 120: 180, math.MaxUint64: 1 << 62} {
 		if got := limitFor(live, limit); got != want {
 			t.Errorf("with %d alive the limit is %d, want %d", live, got, want)
 		}
