@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// trimEvery is the event time of a cluster between two searches for events of its history that are too old.
+	// trimEvery is how often the history of a cluster is searched for events that are too old, in event time.
 	trimEvery = 24 * time.Hour
 	// trimMost is the maximum number of chunks of a history that are dropped at once, while all else waits.
 	trimMost = 50

@@ -65,9 +65,9 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	return err
 }
 
-// suspended reads "suspend) for 9_1 usec=384". The job has the form in which the user typed it. If the command
-// failed, the reason replaces the duration. A number alone means all running tasks of an array, but the message
-// reports only the task that has the array's number.
+// suspended reads "suspend) for 9_1 usec=384". The job has the form in which the user typed it. If the command failed,
+// the reason replaces the duration. If the user typed only the number of an array, the command suspends all its running
+// tasks. The message has only that number, so an event is reported only for the task whose own id it is.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {

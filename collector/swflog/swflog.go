@@ -1,8 +1,10 @@
 // Package swflog reads Standard Workload Format files as accounting logs. It converts the one record of a job to the
 // job's events.
 //
-// Package swf reads the format itself. A workload file has every job in one line, in the order of submission. So the
-// later events of a line come after the first event of the next line, and the format is declared collector.BySubmit.
+// Package swf reads the format itself. A workload file has one line for each job, in the order of submission. So the
+// start and the end in a line may be later than the submission in the next line. Therefore the format is declared
+// collector.BySubmit.
+//
 // docs/formats/swf.md explains which fields are read, and why.
 package swflog
 

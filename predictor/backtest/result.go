@@ -106,7 +106,8 @@ type WithCancelled struct {
 	// before the quantile.
 	Cancelled int              `json:"cancelled"`
 	Censored  map[string]int64 `json:"censored"`
-	// Coverage is [P(W < q), P(W <= q)]. Unweighted is the same without the censored jobs.
+	// Coverage is [P(W < q), P(W <= q)], with the weights that replace the censored jobs. Unweighted leaves the
+	// censored jobs out and gives all others the same weight.
 	Coverage   map[string][2]float64 `json:"coverage"`
 	Unweighted map[string][2]float64 `json:"coverage_unweighted"`
 }

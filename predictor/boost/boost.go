@@ -32,9 +32,9 @@ type Params struct {
 	// Focus, in [0, 1), is how strongly the drawing of features prefers those that gained more in the earlier trees.
 	// If the splits of one of n features gained g, it is drawn with the probability
 	//		FeatureShare (1 - Focus + Focus n sqrt(g) / (sum of sqrt(g))),
-	// at most 1. Before the first tree, and with the default 0, all features have equal probability. Of many features
-	// only a few are informative, and trees with those need not use the rest (after Amaratunga, Cabrera and Lee,
-	// "Enriched random forests", Bioinformatics 24, 2008, who weight features by tests).
+	// at most 1. Before the first tree, and with the default 0, all features have equal probability. If only
+	// a few of many features are informative, trees that get these depend less on the others (after Amaratunga, Cabrera
+	// and Lee, "Enriched random forests", Bioinformatics 24, 2008, who weight features by tests).
 	Focus float64
 	// Seed is the seed of the random numbers.
 	Seed uint64

@@ -134,9 +134,9 @@ func (s *saddle) branch(a chance) {
 	s.wide, s.next = s.next, s.wide
 }
 
-// splitOdd looks for a unit that divides the sizes of all but a few jobs of rest. The few jobs must not blur the
-// lattice of that unit. It converts rest to the unit, and computes the distribution of the few jobs in
-// c.mass[c.oddLo:c.oddHi]. It returns the unit, 1 if there is none.
+// splitOdd looks for a unit that divides the sizes of all but a few jobs of rest. It takes these few out of rest, so
+// that every sum of the remaining sizes is a multiple of the unit, and converts the remaining sizes to the unit. It
+// computes the distribution of the few jobs in c.mass[c.oddLo:c.oddHi]. It returns the unit, 1 if there is none.
 func (c *Calc) splitOdd() int {
 	s := &c.saddle
 	unit := s.lattice()

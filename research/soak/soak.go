@@ -143,7 +143,8 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	return r, nil
 }
 
-// epoch returns a Monday far enough in the past that no line of the year is in the future.
+// epoch returns the beginning of the simulated year. It is a Monday, and so long ago that no line of the simulated log
+// is in the future.
 func epoch() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (s *run) prepare(ctx context.Context) error {

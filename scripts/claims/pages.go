@@ -23,7 +23,8 @@ var (
 	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ` +
 		`?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a ` +
 		`second)|-?0?\.\d{2,})(?:[^\w.]|\.\D|\.?$)`)
-	// These numbers with a unit are not measured: names of quantiles, and the minute that every loss adds to a wait.
+	// These figures are not measured: levels of quantiles, with or without %, and the 60 s that every loss adds to a
+	// wait.
 	noFigure = regexp.MustCompile(`^(?:0?\.(?:05|10|25|50|75|90|95)|95 %|90 %|60 s)$`)
 )
 

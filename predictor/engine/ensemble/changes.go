@@ -21,9 +21,10 @@ const (
 	// Scores: the coverage of served forecasts has changed.
 	Scores Reason = iota
 	// Capacity: a configured or reported pool has at least a fifth more or fewer processors, without outages, than at
-	// the last alarm. The alarm concerns each queue of the pool, and all jobs.
+	// the last alarm. It raises an alarm for each queue of the pool, and one for all jobs of the cluster.
 	Capacity
-	// Limit: a queue's time limit has changed, see SetLimit. The alarm concerns the queue, and all jobs.
+	// Limit: a queue's time limit has changed, see SetLimit. It raises an alarm for the queue, and one for all jobs of
+	// the cluster.
 	Limit
 	// NewQueue: the first job of a queue came after trees were trained. It does not speed up forgetting, but trees
 	// are trained again when a few hundred waits of the queue are known.

@@ -332,7 +332,8 @@ func (t *Tracker) Forget(j *Job) {
 	t.Release(j)
 }
 
-// Release removes an uncounted job from its queue and user. Assign must follow.
+// Release removes a job that is not counted as waiting or running from its queue and user. Unless the job is dropped,
+// Assign must follow.
 func (t *Tracker) Release(j *Job) {
 	t.unname(j)
 	j.QueueState.live--
