@@ -136,8 +136,8 @@ func summary(page io.Writer, replays runs, names []string) error {
 
 const summaryPreface = "" +
 	`*served* is the forecast that waitcast serves. *simulation* is the median of its simulation of the scheduler,
-without the other experts. The number of processors was estimated, except in the columns *known size*, where it is the number in
-the log's header.
+without the other experts. The number of processors was estimated, except in the columns *known size*, where it is the
+number in the log's header.
 
 | log | qbets .5 / .95 | served | served, known size | simulation .5 | simulation, known size |
 |---|---|---|---|---|---|
@@ -167,8 +167,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		fmt.Fprintf(page, " %.3f |\n", m.Within2)
 	}
 	c := served.Calibration
-	fmt.Fprintf(page, "\nThis is the coverage of waitcast. Quantiles are rounded to the resolution of the log's "+
-		"times, here %.0f s.\nEach interval must come within .02 of the level. Of %d pairs of a level and a month, "+
+	fmt.Fprintf(page, "\nThe next table has the coverage of waitcast. Quantiles are rounded to the resolution of the "+
+		"log's times, here %.0f s.\nEach interval must come within .02 of the level. Of %d pairs of a level and a month, "+
 		"%.1f %% are within the\n"+
 		"[tolerance for months](predictions.md#what-is-promised-and-checked).\n\n",
 		r.Resolution, c.Months, 100*c.MonthsHeld)
