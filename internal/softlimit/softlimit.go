@@ -1,6 +1,6 @@
 // Package softlimit limits the memory of a process as long as the live heap allows it. Near the limit garbage is
-// collected sooner, and freed memory is returned to the system. If too much is live for that, the limit is a multiple of
-// the live heap, so that the collector never runs without end.
+// collected sooner, and freed memory is returned to the system. If too much is live for that, the limit is a multiple
+// of the live heap, so that the collector never runs without end.
 package softlimit
 
 import (

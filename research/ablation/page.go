@@ -84,8 +84,9 @@ percent of the loss with nothing left out, with its standard error over weeks (t
 the part that is left out lowers the loss.
 
 ` + "`gates` and `priority`" + ` are rules of the scheduler that simulations use. The names of experts begin with
-*expert*. All other parts are groups of features. *oracle runtimes* adds features that no real forecast can have: the waits that
-follow from the true runtimes of the running jobs. Logs and parts that are not in the tables were not measured.
+*expert*. All other parts are groups of features. *oracle runtimes* adds features that no real forecast can have: the
+waits that follow from the true runtimes of the running jobs. Logs and parts that are not in the tables were not
+measured.
 `
 
 // variants writes the table of the variants.

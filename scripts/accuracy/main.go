@@ -168,8 +168,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 	}
 	c := served.Calibration
 	fmt.Fprintf(page, "\nThe next table has the coverage of waitcast. Quantiles are rounded to the resolution of the "+
-		"log's times, here %.0f s.\nEach interval must come within .02 of the level. Of %d pairs of a level and a month, "+
-		"%.1f %% are within the\n"+
+		"log's times, here %.0f s.\nEach interval must come within .02 of the level. Of %d pairs of a level and a "+
+		"month, %.1f %% are within the\n"+
 		"[tolerance for months](predictions.md#what-is-promised-and-checked).\n\n",
 		r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
