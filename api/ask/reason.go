@@ -46,7 +46,7 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 // soon reports whether an immediate start has a probability of at least 0.5.
 func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
 
-// mayStart reports whether nothing is known that keeps the job from a start, whatever is free.
+// mayStart reports whether nothing is known that would keep the job from a start if enough is free.
 func (q *WaitQuery) mayStart(w *wire.Wait) bool {
 	facts := queueFacts(q.View, w.Queue)
 	return w.Refused == nil && !facts.Closed && !facts.Down && keptFor(w.Cause) == ""
