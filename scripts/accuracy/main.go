@@ -93,9 +93,9 @@ Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast
 from before its submission. The first tenth of each log is only learnt from, not scored. [Predictions](predictions.md)
 describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of ln(wait + 60 s); lower is
 better. *covered* is an interval between two shares: of the waits that are shorter than their quantile, and of the
-waits that are shorter or equal. The two ends differ because many waits equal their quantile (often both are 0 s). For perfect forecasts
-the interval contains the level. *x2* is the share of medians within a factor 2 of the wait, after 60 s are added to
-both.
+waits that are shorter or equal. The two ends differ because many waits equal their quantile (often both are 0 s). For
+perfect forecasts the interval contains the level. *x2* is the share of medians within a factor 2 of the wait, after
+60 s are added to both.
 
 ## The whole wait
 
