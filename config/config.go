@@ -93,11 +93,11 @@ const FormatLog = "slurm-log"
 // Rest reports whether the source polls slurmrestd.
 func (s Source) Rest() bool { return s.Socket != "" || s.URL != "" }
 
-// Asked reports whether the source is polled, not read.
-func (s Source) Asked() bool { return s.Format == FormatSqueue || s.AskedForFacts() }
+// IsPolled reports whether the source is polled, not read.
+func (s Source) IsPolled() bool { return s.Format == FormatSqueue || s.IsPolledForFacts() }
 
-// AskedForFacts reports whether the source is polled for facts about the machine.
-func (s Source) AskedForFacts() bool {
+// IsPolledForFacts reports whether the source is polled for facts about the machine.
+func (s Source) IsPolledForFacts() bool {
 	return s.Format == FormatFacts || s.Format == FormatPBSFacts || s.Format == FormatGridEngineFacts
 }
 

@@ -196,16 +196,16 @@ func (k checker) sources(key string, sources []Source) {
 	if len(sources) == 0 {
 		k.found(key, "no source is configured", "a list with at least one source", nil)
 	}
-	names, files, asked := map[string]int{}, map[[2]string]bool{}, map[string]bool{}
+	names, files, polled := map[string]int{}, map[[2]string]bool{}, map[string]bool{}
 	for i, s := range sources {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		if s.Name != "" || s.Format != "" { // a missing format is reported once, and not as a missing name too
 			k.name(at+".name", s.Name, names, i)
 		}
 		k.that(at+".name", s.Name != reservedSource, "%q is the name of imported logs", s.Name)
-		if s.Asked() {
-			k.asked(at, s, asked[s.Format])
-			asked[s.Format] = true
+		if s.IsPolled() {
+			k.polled(at, s, polled[s.Format])
+			polled[s.Format] = true
 			continue
 		}
 		k.that(at+".command", len(s.Command) == 0, "is set, but a log of format %s is read, not asked", s.Format)
@@ -234,8 +234,8 @@ func (k checker) sources(key string, sources []Source) {
 	}
 }
 
-// asked checks a polled source. twice is true if the cluster has another source with the same format.
-func (k checker) asked(at string, s Source, twice bool) {
+// polled checks a polled source. twice is true if the cluster has another source with the same format.
+func (k checker) polled(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
 	k.that(at+".journal", len(s.Journal) == 0, "is set, but %s reads no journal", s.Format)

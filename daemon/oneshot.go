@@ -34,9 +34,9 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	if err != nil {
 		return nil, err
 	}
-	if asked := skipPolled(cfg, log); asked != "" && len(sources) == 0 {
+	if polled := skipPolled(cfg, log); polled != "" && len(sources) == 0 {
 		return nil, fmt.Errorf("--one-shot reads logs, but source %s asks the scheduler and there is no other; "+
-			"give it a log with path and format", asked)
+			"give it a log with path and format", polled)
 	}
 	pcfg := pipelineConfig(cfg, false)
 	var out []Report
@@ -63,17 +63,17 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 }
 
 // skipPolled logs the sources that --one-shot leaves out because they poll a scheduler. It returns the last of them.
-func skipPolled(cfg *config.Config, log *zap.Logger) (asked string) {
+func skipPolled(cfg *config.Config, log *zap.Logger) (polled string) {
 	for _, c := range cfg.Clusters {
 		for _, s := range c.Sources {
-			if s.Asked() {
-				asked = c.Name + "/" + s.Name
+			if s.IsPolled() {
+				polled = c.Name + "/" + s.Name
 				log.Warn("this source asks the scheduler and is left out: --one-shot reads logs only",
-					zap.String("source", asked), zap.String("format", s.Format))
+					zap.String("source", polled), zap.String("format", s.Format))
 			}
 		}
 	}
-	return asked
+	return polled
 }
 
 // oneShot reads the logs of one cluster one after the other, in the order of the arguments.

@@ -25,11 +25,11 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 			return err
 		}
 		for _, s := range machine.Sources {
-			if !s.Asked() {
+			if !s.IsPolled() {
 				continue
 			}
 			asked := source.Config{Name: machine.Name + "/" + s.Name, Format: slurm.Squeue(), Options: options}
-			if s.AskedForFacts() {
+			if s.IsPolledForFacts() {
 				asked.Format = formats(c.opts.Now)[s.Format]
 			}
 			poller, err := c.newPoller(machine, s, asked)
@@ -51,7 +51,7 @@ func (c *collectingCore) newPoller(
 		Now:   c.opts.Now, Metrics: c.pollMetrics, Log: c.opts.Log,
 	}
 	poll := source.PollConfig{Interval: s.Interval}
-	if s.AskedForFacts() {
+	if s.IsPolledForFacts() {
 		poll.Target, opts.Ask = FactsTarget(s), c.askFacts(machine, s, asked.Options)
 		return source.NewPoller(asked, poll, opts), nil
 	}
@@ -119,12 +119,12 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 // logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is the
 // answer of the scheduler newer than all records of the logs that were read.
 func (c *collectingCore) logsRead(machine config.Cluster) bool {
-	asked := map[string]bool{}
+	polled := map[string]bool{}
 	for _, s := range machine.Sources {
-		asked[machine.Name+"/"+s.Name] = s.Asked()
+		polled[machine.Name+"/"+s.Name] = s.IsPolled()
 	}
 	for _, s := range c.pipeline.View(machine.Name).Sources {
-		if !asked[s.Name] && !s.Tried() {
+		if !polled[s.Name] && !s.Tried() {
 			return false
 		}
 	}

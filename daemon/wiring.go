@@ -55,7 +55,7 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 		}
 		for _, s := range c.Sources {
 			format, ok := known[s.Format]
-			if s.Asked() {
+			if s.IsPolled() {
 				continue
 			}
 			if !ok {

@@ -54,7 +54,7 @@ func newAccuracy(a *app) *cobra.Command {
 }
 
 func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Accuracy(ctx, q)
 		if err != nil {
 			return err

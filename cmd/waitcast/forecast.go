@@ -52,7 +52,7 @@ func newForecast(a *app) *cobra.Command {
 }
 
 func (a *app) forecast(ctx context.Context, cluster, queue string, hours float64) error {
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Forecast(ctx, cluster, queue, hours)
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ func newHistory(a *app) *cobra.Command {
 }
 
 func (a *app) history(ctx context.Context, q client.HistoryQuery) error {
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.History(ctx, q)
 		if err != nil {
 			return err

@@ -62,7 +62,7 @@ func (a *app) jobs(ctx context.Context, f jobsFlags, args []string) error {
 	case len(args) == 1 && args[0] == "":
 		return console.NewUsageError("ID is empty")
 	}
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		if len(args) == 1 {
 			one, raw, err := c.Job(ctx, f.cluster, args[0], f.keep)
 			if err != nil {

@@ -42,7 +42,7 @@ func (a *app) me(ctx context.Context, q client.MeQuery) error {
 	case q.Offset < 0:
 		return console.NewUsageError("--offset cannot be negative")
 	}
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Me(ctx, q)
 		if err != nil {
 			return err

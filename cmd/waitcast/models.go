@@ -38,7 +38,7 @@ func newModels(a *app) *cobra.Command {
 
 // models requests the models of one queue or of all queues.
 func (a *app) models(ctx context.Context, cluster string, queues []string) error {
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		return a.eachModel(ctx, c, cluster, queues)
 	})
 }

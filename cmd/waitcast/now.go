@@ -41,7 +41,7 @@ func newNow(a *app) *cobra.Command {
 }
 
 func (a *app) now(ctx context.Context, cluster string, request job.Request) error {
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Now(ctx, cluster, request)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func newQueues(a *app) *cobra.Command {
 }
 
 func (a *app) queues(ctx context.Context, cluster string) error {
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Queues(ctx, cluster)
 		if err != nil {
 			return err

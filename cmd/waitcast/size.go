@@ -118,7 +118,7 @@ func (a *app) size(ctx context.Context, f *sizeFlags) error {
 		}
 		return a.refusedAs(c.Watch(ctx, question, "", a.sizeEvent))
 	}
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Size(ctx, question)
 		if err != nil {
 			return err

@@ -91,7 +91,7 @@ func (a *app) wait(ctx context.Context, cluster string, request job.Request, opt
 	if err := checkWait(request, time.Duration(a.timeout)); err != nil {
 		return err
 	}
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.WaitJSON(ctx, cluster, request, options)
 		if err != nil {
 			return err

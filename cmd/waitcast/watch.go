@@ -91,7 +91,7 @@ func (w *watched) moved(j *wire.JobAnswer) (watched, bool) {
 func (a *app) watch(ctx context.Context, f *watchFlags, id string) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var told *watched
+	var written *watched
 	silent := false
 	for {
 		select {
@@ -102,16 +102,17 @@ func (a *app) watch(ctx context.Context, f *watchFlags, id string) error {
 		timer.Reset(time.Duration(f.every))
 		var answer *wire.JobAnswer
 		var raw []byte
-		err := a.quietly(ctx, func(ctx context.Context, c *client.Client) (err error) {
+		err := a.queryQuietly(ctx, func(ctx context.Context, c *client.Client) (err error) {
 			answer, raw, err = c.Job(ctx, f.cluster, id, 0)
 			return err
 		})
 		var problem *client.ProblemError
 		switch gone := errors.As(err, &problem) && problem.Status == http.StatusNotFound; {
-		case err != nil && told == nil:
+		case err != nil && written == nil:
 			return a.refusedAs(err)
 		case gone:
-			return a.tell(ctx, f, id, "gone", nil, "job "+id+" waits no more: it has started or left", problem.JSON)
+			return a.reportEvent(ctx, f, id, "gone", nil, "job "+id+" waits no more: it has started or left",
+				problem.JSON)
 		case err != nil:
 			if !silent {
 				a.Note("%v; it is tried again", err)
@@ -120,16 +121,16 @@ func (a *app) watch(ctx context.Context, f *watchFlags, id string) error {
 			continue
 		}
 		silent = false
-		now, moved := told.moved(answer)
+		now, moved := written.moved(answer)
 		if !moved {
 			continue
 		}
-		told = &now
+		written = &now
 		event := "forecast"
 		if now.held {
 			event = "held"
 		}
-		if err := a.tell(ctx, f, id, event, now.start, a.watchLine(answer), raw); err != nil {
+		if err := a.reportEvent(ctx, f, id, event, now.start, a.watchLine(answer), raw); err != nil {
 			return err
 		}
 	}
@@ -155,8 +156,8 @@ func (a *app) watchLine(j *wire.JobAnswer) string {
 	return line
 }
 
-// tell writes a line, and runs the user's command.
-func (a *app) tell(ctx context.Context, f *watchFlags, id, event string, start *time.Time, line string,
+// reportEvent writes a line, and runs the user's command.
+func (a *app) reportEvent(ctx context.Context, f *watchFlags, id, event string, start *time.Time, line string,
 	raw []byte) error {
 	if a.JSON {
 		if err := a.printJSON(raw); err != nil {

@@ -153,7 +153,7 @@ func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *what
 		memory := memsize.Value(r.Memory)
 		question.Memory = memory.Exact()
 	}
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.Waits(ctx, question)
 		if err != nil {
 			return err

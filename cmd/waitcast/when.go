@@ -58,7 +58,7 @@ func (a *app) when(ctx context.Context, cluster string, r job.Request, hours int
 	if err := checkWait(r, time.Duration(a.timeout)); err != nil {
 		return err
 	}
-	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+	return a.query(ctx, func(ctx context.Context, c *client.Client) error {
 		answer, raw, err := c.When(ctx, cluster, r, hours)
 		if err != nil {
 			return err

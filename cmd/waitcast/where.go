@@ -103,7 +103,7 @@ func (a *app) where(ctx context.Context, f *whereFlags) error {
 	given := a.url
 	for _, address := range daemons {
 		a.url = address
-		err := a.quietly(ctx, func(ctx context.Context, c *client.Client) error { return f.compare(ctx, c, &out) })
+		err := a.queryQuietly(ctx, func(ctx context.Context, c *client.Client) error { return f.compare(ctx, c, &out) })
 		if err != nil {
 			failure = err
 			out.LeftOut = append(out.LeftOut, passed{Daemon: cmp.Or(address, "the daemon"), Detail: err.Error()})

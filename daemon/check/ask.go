@@ -85,7 +85,7 @@ func schedulerHint(s *config.Source) string {
 
 // target returns the name of the program that a source polls, and the function that polls it.
 func target(s *config.Source, options collector.Options) (string, source.Ask) {
-	if s.AskedForFacts() {
+	if s.IsPolledForFacts() {
 		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, func() *job.Facts { return nil })
 	}
 	// The snapshot starts without known jobs, so that it reports every live job.

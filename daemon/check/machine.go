@@ -99,7 +99,7 @@ func (c *checker) inotify() {
 	need := 0
 	for i := range c.cfg.Clusters {
 		for _, s := range c.cfg.Clusters[i].Sources {
-			if s.Inotify && !s.Asked() {
+			if s.Inotify && !s.IsPolled() {
 				need++
 			}
 		}

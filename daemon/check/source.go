@@ -39,7 +39,7 @@ func (c *checker) sources(ctx context.Context) {
 		c.histories(&configured)
 		for _, s := range configured.Sources {
 			name := configured.Name + "/" + s.Name
-			if s.Asked() {
+			if s.IsPolled() {
 				c.ask(ctx, &configured, &s, of)
 			} else if log := byName[name]; log != nil {
 				c.log(ctx, log, of)

@@ -19,7 +19,7 @@ func Until(limit time.Duration, holds func() bool) bool {
 		select {
 		case <-deadline.C:
 			return false
-		case <-time.After(pause(time.Since(begun))):
+		case <-time.After(pauseAfter(time.Since(begun))):
 		}
 	}
 }
@@ -29,7 +29,7 @@ const (
 	longest  = 500 * time.Millisecond
 )
 
-// pause returns the time to wait after a check that took a given time.
-func pause(look time.Duration) time.Duration {
-	return min(max(4*look, shortest), longest)
+// pauseAfter returns the time to wait after a check that took a given time.
+func pauseAfter(check time.Duration) time.Duration {
+	return min(max(4*check, shortest), longest)
 }

@@ -172,20 +172,21 @@ func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	if math.IsInf(r.Best().Score, 1) {
 		return nil, ErrNever
 	}
-	odds, err := s.compare(request)
+	chances, err := s.probabilities(request)
 	if err != nil {
 		return nil, err
 	}
 	for i := range answers {
 		a := &answers[i]
-		a.Best = odds[i].best
+		a.Best = chances[i].best
 		if request == NoRequest {
 			continue
 		}
 		asked := &answers[request]
 		a.Gain = &Gain{
 			Score: asked.Score - a.Score, MeanFinish: asked.MeanFinish - a.MeanFinish,
-			Finish: asked.Finish[2] - a.Finish[2], Better: odds[i].better, Worse: odds[i].worse,
+			Finish: asked.Finish[2] - a.Finish[2],
+			Better: chances[i].betterThanRequest, Worse: chances[i].worseThanRequest,
 		}
 	}
 	return r, nil

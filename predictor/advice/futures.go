@@ -174,17 +174,17 @@ func sumQuantile(waits, runs []float64, p float64) float64 {
 	return high
 }
 
-// odds are the probabilities that one candidate is better than others.
-type odds struct {
-	best          float64 // that it is best of all; equally good candidates share this
-	better, worse float64 // that it is better, or worse, than the request
+// probabilities says how probably a candidate is better, or worse, than others.
+type probabilities struct {
+	best                                float64 // of all candidates; equally good ones share this
+	betterThanRequest, worseThanRequest float64
 }
 
-// compare compares all candidates in all futures. Within a pool it compares future by future, and it combines the
+// probabilities compares all candidates in all futures. Within a pool it compares future by future, and it combines the
 // futures of different pools in all ways. Candidates that are equally good in a future share its probability, so that
 // the probabilities of being best sum to 1.
-func (s *scene) compare(request int) ([]odds, error) {
-	out := make([]odds, len(s.courses))
+func (s *scene) probabilities(request int) ([]probabilities, error) {
+	out := make([]probabilities, len(s.courses))
 	losses := make([][]float64, len(s.courses))
 	for i := range losses {
 		losses[i] = make([]float64, s.pools[s.courses[i].pool].futures)
@@ -212,14 +212,14 @@ func (s *scene) compare(request int) ([]odds, error) {
 			}
 		}
 		if request != NoRequest {
-			s.against(request, losses, out)
+			s.compareWithRequest(request, losses, out)
 		}
 	}
 	for i := range out {
 		n := float64(s.nodes)
 		out[i].best /= n
-		out[i].better /= n
-		out[i].worse /= n
+		out[i].betterThanRequest /= n
+		out[i].worseThanRequest /= n
 	}
 	return out, nil
 }
@@ -326,8 +326,8 @@ func (s *scene) play(node int, losses [][]float64) {
 	}
 }
 
-// against adds the probabilities that candidates are better and worse than the request.
-func (s *scene) against(request int, losses [][]float64, out []odds) {
+// compareWithRequest adds the probabilities that candidates are better and worse than the request.
+func (s *scene) compareWithRequest(request int, losses [][]float64, out []probabilities) {
 	asked := losses[request]
 	sorted := slices.Clone(asked)
 	slices.Sort(sorted)
@@ -347,7 +347,7 @@ func (s *scene) against(request int, losses [][]float64, out []odds) {
 				worse++
 			}
 		}
-		out[i].better += better / float64(len(losses[i]))
-		out[i].worse += worse / float64(len(losses[i]))
+		out[i].betterThanRequest += better / float64(len(losses[i]))
+		out[i].worseThanRequest += worse / float64(len(losses[i]))
 	}
 }

@@ -37,19 +37,19 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	j, g := v.resolve(r), unasked()
 	var downey sync.WaitGroup
 	if c.Workers > 1 && v.laws != nil {
-		downey.Go(func() { v.askHeads(j, g, c) })
+		downey.Go(func() { v.addDowney(j, g, c) })
 	} else {
-		v.askHeads(j, g, c)
+		v.addDowney(j, g, c)
 	}
-	v.askBounds(j, g)
-	v.askRecent(j, g)
-	v.askFuture(j, g, c)
-	v.askCorrected(g)
+	v.addBounds(j, g)
+	v.addRecent(j, g)
+	v.addSimulation(j, g, c)
+	v.addCorrected(g)
 	downey.Wait()
 	c.row = v.row(j, &g.features, c)
 	c.wide = appendWide(c.wide[:0], c.row)
 	row := c.wide
-	v.askTrees(row, g, c)
+	v.addTrees(row, g, c)
 	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row[:v.features.linear], out) {
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
@@ -84,8 +84,8 @@ func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	j, g := v.resolve(r), unasked()
 	c.Replicas = rowReplicas
 	defer func() { c.Replicas = 0 }()
-	v.askBounds(j, g)
-	v.askFuture(j, g, c)
+	v.addBounds(j, g)
+	v.addSimulation(j, g, c)
 	c.row = v.row(j, &g.features, c)
 	g.keepRow(c)
 	return g
@@ -120,8 +120,8 @@ func (g *pendingForecast) basis() string {
 // linearLeast is the number of waits from which on the linear quantiles are the basis of a forecast without trees.
 const linearLeast = 30
 
-// askTrees evaluates the trees of all levels.
-func (v *View) askTrees(row []float64, g *pendingForecast, c *scratch) {
+// addTrees adds the forecasts of the trees of all levels.
+func (v *View) addTrees(row []float64, g *pendingForecast, c *scratch) {
 	if v.trees.Models == nil {
 		return
 	}
@@ -167,8 +167,8 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	}
 }
 
-// askBounds evaluates QBETS.
-func (v *View) askBounds(j *resolvedRequest, g *pendingForecast) {
+// addBounds adds the bounds of QBETS.
+func (v *View) addBounds(j *resolvedRequest, g *pendingForecast) {
 	out := make([]float64, len(v.Levels))
 	for i, level := range v.Levels {
 		q := math.NaN()
@@ -193,8 +193,8 @@ func (v *View) askBounds(j *resolvedRequest, g *pendingForecast) {
 	g.Experts[ensemble.QbetsBound] = out
 }
 
-// askRecent adds the quantiles of the newest waits of similar jobs, and the user's last wait.
-func (v *View) askRecent(j *resolvedRequest, g *pendingForecast) {
+// addRecent adds the quantiles of the newest waits of similar jobs, and the user's last wait.
+func (v *View) addRecent(j *resolvedRequest, g *pendingForecast) {
 	if s := j.queue.Sizes[j.size]; s != nil && len(s.Lately) > 0 {
 		out := make([]float64, len(v.Levels))
 		for i, level := range v.Levels {
@@ -207,8 +207,9 @@ func (v *View) askRecent(j *resolvedRequest, g *pendingForecast) {
 	}
 }
 
-// askFuture simulates the pool, or looks up the simulation of a large one.
-func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
+// addSimulation simulates the pool, or looks up the simulation of a large one. It adds the quantiles and what else the
+// simulation showed.
+func (v *View) addSimulation(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
 	ranked := j.ranked()
 	room := f.Count(v.Instant, ranked)
@@ -230,13 +231,13 @@ func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	}
 }
 
-// askHeads evaluates Downey's methods.
-func (v *View) askHeads(j *resolvedRequest, g *pendingForecast, c *scratch) {
+// addDowney adds the forecasts of Downey's methods.
+func (v *View) addDowney(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	if v.laws == nil {
 		return
 	}
 	f := v.poolOf(j.Queue)
-	h := pools.Ask(v.memo, pools.HeadQuestion(f, j.Procs), func() *headAnswer { return c.heads.ask(v, f, j) })
+	h := pools.Ask(v.memo, pools.HeadQuestion(f, j.Procs), func() *headAnswer { return c.heads.forecast(v, f, j) })
 	if h == nil {
 		return
 	}
@@ -276,8 +277,8 @@ func appendWide(out []float64, row []float32) []float64 {
 	return out
 }
 
-// askCorrected applies the simulation's past errors to its median.
-func (v *View) askCorrected(g *pendingForecast) {
+// addCorrected adds the quantiles of the simulation's past errors around its median.
+func (v *View) addCorrected(g *pendingForecast) {
 	q := g.Experts[ensemble.Simulation]
 	if q == nil || v.errors == nil {
 		return

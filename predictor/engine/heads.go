@@ -106,9 +106,9 @@ type headAnswer struct {
 	quantiles []float64
 }
 
-// ask evaluates the methods for a request to a pool. It returns nil if they have no answer, for example in a large
+// forecast evaluates the methods for a request to a pool. It returns nil if they have no answer, for example in a large
 // pool.
-func (h *heads) ask(v *View, f *pools.Facts, j *resolvedRequest) *headAnswer {
+func (h *heads) forecast(v *View, f *pools.Facts, j *resolvedRequest) *headAnswer {
 	s := &h.state
 	if f.Large {
 		return nil

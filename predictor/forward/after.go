@@ -1,7 +1,7 @@
 package forward
 
-// links has the jobs that may compete only after the ends of other jobs.
-type links struct {
+// dependencies has the jobs that may compete only after the ends of other jobs.
+type dependencies struct {
 	// next has, for each job by its number, the positions of the waiting jobs that depend on its end. The request's
 	// position is the number of waiting jobs. The slice is empty if no job depends on another.
 	next [][]int32
@@ -9,9 +9,9 @@ type links struct {
 	need []int32
 }
 
-// prepareLinks finds the dependencies between jobs.
-func (c *scene) prepareLinks(request *Request) {
-	s, l := c.state, &c.links
+// findDependencies finds the waiting jobs, and the request, that depend on other jobs of the state.
+func (c *scene) findDependencies(request *Request) {
+	s, l := c.state, &c.dependencies
 	l.next, l.need = l.next[:0], l.need[:0]
 	some := request != nil && len(request.After) > 0
 	for i := 0; i < len(s.Waiting) && !some; i++ {
@@ -34,7 +34,7 @@ func (c *scene) prepareLinks(request *Request) {
 	}
 	l.need = resize(l.need, len(s.Waiting)+1)
 	clear(l.need)
-	link := func(at int, after []uint64) {
+	add := func(at int, after []uint64) {
 		for _, key := range after {
 			if id, known := numbers[key]; known {
 				l.next[id] = append(l.next[id], int32(at))
@@ -43,10 +43,10 @@ func (c *scene) prepareLinks(request *Request) {
 		}
 	}
 	for i := range s.Waiting {
-		link(i, s.Waiting[i].After)
+		add(i, s.Waiting[i].After)
 	}
 	if request != nil {
-		link(len(s.Waiting), request.After)
+		add(len(s.Waiting), request.After)
 	}
 }
 
@@ -55,16 +55,16 @@ func isAwaiting(need []int32, at int) bool { return len(need) > 0 && need[at] > 
 
 // freeNext lets jobs compete that waited for the end of the given job and for no other.
 func (m *machine) freeNext(id int32) {
-	if int(id) >= len(m.scene.links.next) {
+	if int(id) >= len(m.scene.dependencies.next) {
 		return
 	}
-	for _, at := range m.scene.links.next[id] {
+	for _, at := range m.scene.dependencies.next[id] {
 		if m.needNow[at]--; m.needNow[at] > 0 {
 			continue
 		}
 		if int(at) == len(m.state.Waiting) {
-			if m.asked != none {
-				m.awaits, m.asks = false, max(m.now, m.eligible)
+			if m.requestID != none {
+				m.awaits, m.joinsAt = false, max(m.now, m.eligible)
 			}
 			continue
 		}

@@ -33,7 +33,7 @@ type drain struct {
 func (m *machine) drains() bool {
 	c := m.scene
 	if m.probe == nil || c.byNode || m.moves() || m.changed < len(m.changes) ||
-		len(c.gates)+len(m.limitNow)+len(c.links.need) > 0 {
+		len(c.gates)+len(m.limitNow)+len(c.dependencies.need) > 0 {
 		return false
 	}
 	if m.state.Policy.ranked() && m.next != nil {

@@ -105,8 +105,8 @@ func (l *limitState) admits(most *Amounts, h *Holding, now, plan float64) bool {
 	return true
 }
 
-// countLimits adds up the amounts of the state's running jobs in its limits.
-func (c *scene) countLimits() {
+// addRunningToLimits adds the amounts of the state's running jobs to its limits.
+func (c *scene) addRunningToLimits() {
 	c.limits = resize(c.limits, len(c.state.Limits))
 	for i := range c.limits {
 		c.limits[i] = limitState{}
@@ -147,7 +147,7 @@ func (m *machine) holds(id int32) []Holding {
 		return s.Running[id].Holds
 	case int(id) < len(s.Running)+len(s.Waiting):
 		return s.Waiting[int(id)-len(s.Running)].Holds
-	case id == m.asked:
+	case id == m.requestID:
 		return m.requestHolds
 	}
 	return nil
@@ -258,7 +258,7 @@ func (m *machine) isHeadKept() bool {
 // watch records for how long the request's own limits, or its eligibility, keep it from starting. It is called after
 // every pass. waits is false once the request has started.
 func (m *machine) watch(waits bool) {
-	if m.asked == none {
+	if m.requestID == none {
 		return
 	}
 	shut := waits && m.isKept()
@@ -274,7 +274,7 @@ func (m *machine) watch(waits bool) {
 
 // isKept reports whether the request is not eligible yet, or a limit keeps it from starting.
 func (m *machine) isKept() bool {
-	if m.awaits || !math.IsInf(m.asks, 1) {
+	if m.awaits || !math.IsInf(m.joinsAt, 1) {
 		return true
 	}
 	h := m.stopper(m.requestHolds, m.request.plan)

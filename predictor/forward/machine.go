@@ -40,13 +40,14 @@ type machine struct {
 	ground   ground
 	scores   []float64 // scores of the groups in this replica, NaN if not computed yet, see luck
 
-	// If the queue contains the request, asked is its number, and asks is the instant at which it becomes eligible.
-	// Otherwise probe records what a request could take. That request is behind the first ahead waiting jobs.
-	asked   int32
-	asks    float64
-	request late
+	// If the request itself is simulated, requestID is its number, and joinsAt is the instant at which it joins the
+	// queue: +Inf if it has joined, or awaits other jobs. Otherwise requestID is none, and probe records what a request
+	// could take that is behind the first ahead waiting jobs.
+	requestID int32
+	joinsAt   float64
+	request   late
 	// awaits is true while other jobs must end before the request may compete. eligible is the instant from which it
-	// may compete. needNow has, by position, the number of jobs that must still end, as in links.
+	// may compete. needNow has, by position, the number of jobs that must still end, as in dependencies.
 	awaits   bool
 	eligible float64
 	needNow  []int32
@@ -106,9 +107,9 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 		m.resetNodes()
 	}
 	m.late.reset()
-	m.asked, m.asks, m.probe, m.ahead, m.gate = none, math.Inf(1), nil, len(c.state.Waiting), noGate
+	m.requestID, m.joinsAt, m.probe, m.ahead, m.gate = none, math.Inf(1), nil, len(c.state.Waiting), noGate
 	m.requestHolds, m.awaits = nil, false
-	m.needNow = append(m.needNow[:0], c.links.need...)
+	m.needNow = append(m.needNow[:0], c.dependencies.need...)
 	m.resetLuck()
 	m.events = m.events[:0]
 	for i := range c.state.Running {
@@ -201,7 +202,7 @@ func (m *machine) play() float64 {
 			m.drain()
 			return math.Inf(1)
 		}
-		at := min(m.arrives, m.asks, m.opens, m.events.First())
+		at := min(m.arrives, m.joinsAt, m.opens, m.events.First())
 		if m.changed < len(m.changes) {
 			at = min(at, m.changes[m.changed].at)
 		}
@@ -254,8 +255,8 @@ func (m *machine) happen() {
 	m.rerank()
 	m.flipGates()
 	m.openLimits()
-	if m.asks <= m.now {
-		m.asks = math.Inf(1)
+	if m.joinsAt <= m.now {
+		m.joinsAt = math.Inf(1)
 		m.join(m.request)
 	}
 	for m.arrives <= m.now && m.failed == nil {
@@ -336,8 +337,8 @@ func (m *machine) join(l late) {
 	m.late.insert(i, l)
 }
 
-// ask puts the request itself into the queue.
-func (m *machine) ask(r *Request) {
+// addRequest adds the request itself as a job. The job joins the queue once it is eligible.
+func (m *machine) addRequest(r *Request) {
 	rank := 0
 	if m.state.Policy.ranked() {
 		rank = r.Rank
@@ -346,8 +347,8 @@ func (m *machine) ask(r *Request) {
 		slot: int32(len(m.state.Waiting) - r.Behind), rank: rank, procs: int32(r.Procs), plan: m.state.plan(r.Limit),
 		needs: r.Needs, moves: Ranked{r.Rank, r.Owner, r.Since}, turn: m.turnOf(r.Behind),
 	})
-	m.asked, m.asks, m.requestHolds = m.request.id, max(0, r.Eligible), r.Holds
+	m.requestID, m.joinsAt, m.requestHolds = m.request.id, max(0, r.Eligible), r.Holds
 	if n := len(m.state.Waiting); len(m.needNow) > n && m.needNow[n] > 0 {
-		m.awaits, m.eligible, m.asks = true, m.asks, math.Inf(1)
+		m.awaits, m.eligible, m.joinsAt = true, m.joinsAt, math.Inf(1)
 	}
 }

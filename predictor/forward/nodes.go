@@ -93,7 +93,8 @@ type nodeScene struct {
 	finder  finder     // scratch memory of prepareNodes and of the work before the replicas
 }
 
-// prepareNodes places the running jobs. It is called once the jobs have their numbers.
+// prepareNodes prepares the nodes with their running jobs and outages. It finds the waiting jobs that would not fit on
+// an empty machine. It is called once the jobs have their numbers.
 func (c *scene) prepareNodes() {
 	n, s := &c.nodes, c.state
 	n.has, n.class, n.parts, n.held = n.has[:0], n.class[:0], n.parts[:0], n.held[:0]
@@ -127,7 +128,7 @@ func (c *scene) prepareNodes() {
 	n.free = append(n.free[:0], n.has...)
 	n.placeRunning(s)
 	n.close(s.Outages)
-	c.limitToNodes()
+	c.boundSizeByNodes()
 	n.shapes, n.never = n.shapes[:0], n.never[:0]
 	for i := range s.Waiting {
 		w := &s.Waiting[i]
@@ -302,8 +303,9 @@ func (n *nodeScene) closeNode(k int, o *Outage, procs int) int {
 	return procs
 }
 
-// limitToNodes bounds the size of competing jobs by the nodes that return some day.
-func (c *scene) limitToNodes() {
+// boundSizeByNodes bounds the size of competing jobs by the processors of all nodes, less those that outages without an
+// end take.
+func (c *scene) boundSizeByNodes() {
 	n, most := &c.nodes, 0
 	n.empty = resize(n.empty, len(n.has))
 	for k := range n.has {

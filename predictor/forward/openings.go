@@ -63,7 +63,7 @@ func (s *Sim) StartsNow(state *State, request Request) (bool, error) {
 	}
 	m := &s.machine
 	m.reset(&s.scene, 0, 0)
-	m.ask(&request)
+	m.addRequest(&request)
 	const over = -1
 	m.horizon = over // stop after the first instant
 	w := m.play()

@@ -43,7 +43,7 @@ func (m *machine) firstLate() int {
 
 // mayStart reports whether neither a gate nor a limit keeps a late job from starting.
 func (m *machine) mayStart(l *late) bool {
-	if m.isShut(l.gate) || !m.moves() && l.id != m.asked {
+	if m.isShut(l.gate) || !m.moves() && l.id != m.requestID {
 		return !m.isShut(l.gate)
 	}
 	h := m.stopper(m.holds(l.id), l.plan)
@@ -149,7 +149,7 @@ func (m *machine) room(w *waiter) bool {
 
 // begin starts a job, and reports whether it is the request.
 func (m *machine) begin(w *waiter) bool {
-	if w.id == m.asked {
+	if w.id == m.requestID {
 		return true
 	}
 	runtime := 0.

@@ -144,7 +144,7 @@ func (m *machine) rerank() {
 // joinRanked puts a job into the queue while ranks move.
 func (m *machine) joinRanked(l late) {
 	l.rank = m.ranks.Rank(l.moves)
-	if l.id == m.asked && m.now > 0 { // jobs of its rank that came in the meantime go before it
+	if l.id == m.requestID && m.now > 0 { // jobs of its rank that came in the meantime go before it
 		l.turn = m.turnOfArrival(int32(len(m.jobs)))
 	}
 	m.late.compact(false)

@@ -11,25 +11,25 @@ import (
 // scene is a State that is prepared to be copied by every replica. Jobs have numbers: first the running jobs, then
 // the waiting ones.
 type scene struct {
-	state   *State
-	free    int
-	most    int // the largest number of processors that the pool ever has
-	jobs    []task
-	running byend.List
-	changes []change // changes of the capacity, by time, at most one per instant
-	layout  layout
-	waiting lanes
-	blocked []int32 // positions of the jobs that become eligible later, sorted by that time
-	scratch []byend.Item
-	gateOf  []int8      // the gates of the waiting jobs, by position; empty without gates
-	gates   []gateState // present states of the gates
-	limits  []limitState
-	links   links
-	backs   bool
-	plans   bool // simulate by the time limits alone, without random lifetimes
-	byNode  bool // true if State.Nodes count
-	nodes   nodeScene
-	luck    luck
+	state        *State
+	free         int
+	most         int // the largest number of processors that the pool ever has
+	jobs         []task
+	running      byend.List
+	changes      []change // changes of the capacity, by time, at most one per instant
+	layout       layout
+	waiting      lanes
+	blocked      []int32 // positions of the jobs that become eligible later, sorted by that time
+	scratch      []byend.Item
+	gateOf       []int8      // the gates of the waiting jobs, by position; empty without gates
+	gates        []gateState // present states of the gates
+	limits       []limitState
+	dependencies dependencies
+	backs        bool
+	plans        bool // simulate by the time limits alone, without random lifetimes
+	byNode       bool // true if State.Nodes count
+	nodes        nodeScene
+	luck         luck
 }
 
 // task holds the state of a job in a replica.
@@ -80,8 +80,8 @@ func (c *scene) prepare(s *State, request *Request) error {
 	}
 	c.running.Fill(c.scratch)
 	c.prepareNodes()
-	c.countLimits()
-	c.prepareLinks(request)
+	c.addRunningToLimits()
+	c.findDependencies(request)
 	c.prepareQueue()
 	c.luck.prepare(s, c.plans)
 	return nil
@@ -107,7 +107,7 @@ func (c *scene) prepareQueue() {
 		case !c.mayCompete(i):
 		case w.Eligible > 0:
 			c.blocked = append(c.blocked, int32(i))
-		case isAwaiting(c.links.need, i):
+		case isAwaiting(c.dependencies.need, i):
 		case !park(c.gates, c.gateOf, i):
 			c.waiting.add(l, i)
 		}

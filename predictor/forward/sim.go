@@ -173,7 +173,7 @@ func (s *Sim) ready(state *State, request *Request) error {
 // one plays one replica with the request.
 func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (Future, error) {
 	m.reset(&s.scene, replica, seed)
-	m.ask(request)
+	m.addRequest(request)
 	if s.follows {
 		m.follow()
 	}

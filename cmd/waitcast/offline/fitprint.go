@@ -23,11 +23,11 @@ func (f *Fitted) print(to io.Writer) error {
 	if f.Lublin != nil {
 		f.Lublin.rows(row)
 		row("  drawn jobs", "KS of sizes %.3f, of runtimes %.3f", f.Lublin.DrawnKS.ProcsKS, f.Lublin.DrawnKS.RuntimeKS)
-		writeLoad(row, &f.Lublin.Drawn, &f.Load, f.Lublin.DrawnKS)
+		writeDrawnLoad(row, &f.Lublin.Drawn, &f.Load, f.Lublin.DrawnKS)
 	}
 	if f.Markov != nil {
 		f.Markov.rows(row)
-		writeLoad(row, &f.Markov.Drawn, &f.Load, distances{f.Markov.ProcsKS, f.Markov.RuntimeKS})
+		writeDrawnLoad(row, &f.Markov.Drawn, &f.Load, distances{f.Markov.ProcsKS, f.Markov.RuntimeKS})
 	}
 	if len(f.UniformLog) > 0 {
 		row("", "")
@@ -62,8 +62,9 @@ func (f *Fitted) print(to io.Writer) error {
 	return t.Flush()
 }
 
-// writeLoad writes the load of the drawn jobs next to the load of the recorded jobs, and warnings.
-func writeLoad(row func(label, format string, args ...any), drawn, recorded *offered, ks distances) {
+// writeDrawnLoad writes the load of the drawn jobs next to the load of the recorded jobs. It warns if the drawn jobs or
+// their load differ much from the recorded ones.
+func writeDrawnLoad(row func(label, format string, args ...any), drawn, recorded *offered, ks distances) {
 	text, differ := drawn.beside(recorded)
 	row("  drawn load", "%s", text)
 	if bad := ks.bad(); bad != "" {

@@ -12,21 +12,21 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// ask sends a request to the daemon, which must answer within the timeout. With --json, ask also prints a refusal as
-// JSON.
-func (a *app) ask(ctx context.Context, question func(context.Context, *client.Client) error) error {
-	return a.refusedAs(a.quietly(ctx, question))
+// query sends a request to the daemon, which must answer within the timeout. With --json, query also prints a refusal
+// as JSON.
+func (a *app) query(ctx context.Context, send func(context.Context, *client.Client) error) error {
+	return a.refusedAs(a.queryQuietly(ctx, send))
 }
 
-// quietly does the same as ask, but does not print a refusal.
-func (a *app) quietly(ctx context.Context, question func(context.Context, *client.Client) error) error {
+// queryQuietly does the same as query, but does not print a refusal.
+func (a *app) queryQuietly(ctx context.Context, send func(context.Context, *client.Client) error) error {
 	c, err := a.daemon()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
 	defer cancel()
-	return question(ctx, c)
+	return send(ctx, c)
 }
 
 // daemon checks the timeout and returns the client of the daemon that the user selected.
