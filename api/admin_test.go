@@ -223,8 +223,8 @@ func takeAll(files api.ImportFiles) (u uploaded, err error) {
 	}
 }
 
-// TestImportOfAForm proves that the parts of a form are the files of one import, whatever their names. A form that is
-// cut off anywhere is detected, and other parts are refused.
+// TestImportOfAForm proves that all parts of a form that are called file belong to one import, also those without a
+// file name. A form that is cut off anywhere is detected, and other parts are refused.
 func TestImportOfAForm(t *testing.T) {
 	f := serve(t, main(10))
 	var got uploaded

@@ -101,8 +101,8 @@ func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, pas
 	return o, past, left
 }
 
-// TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of the instant,
-// whatever their outcome. The counts equal those over the full list of jobs. The test uses random instants, and all
+// TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of the instant, with
+// every outcome. The counts equal those over the full list of jobs. The test uses random instants, and all
 // queues together.
 func TestCoverageCountsEverybody(t *testing.T) {
 	f := backlogged(t)

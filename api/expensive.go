@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// These are the paths of requests with many candidates, each of which needs a forecast. Watching clients send such
+// These are the paths of requests with many candidates. Each candidate needs a forecast. Watching clients send such
 // requests too.
 const (
 	waitsPath = "/v1/wait"

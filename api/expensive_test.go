@@ -114,7 +114,7 @@ func TestTooManyQuestions(t *testing.T) {
 	clients.Wait()
 	close(refused)
 	if len(refused) == 0 {
-		t.Fatal("8 questions at a time, of which one is computed and one waits, were all answered")
+		t.Fatal("8 clients at a time were all answered; one request is computed and one may wait")
 	}
 	for w := range refused {
 		var p wire.Problem

@@ -72,7 +72,7 @@ func TestChunkStops(t *testing.T) {
 	}
 }
 
-// TestRepeats compares with all pairs: equal events are found whatever stands between them, and no others.
+// TestRepeats compares with all pairs: an event counts as a repetition exactly if an earlier event equals it.
 func TestRepeats(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var before []job.Event

@@ -286,7 +286,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// FuzzRead proves that no file breaks the reader, whatever its recognized format is, and that the result is in order.
+// FuzzRead proves that no file of any recognized format breaks the reader, and that the result is in order.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		queued1 + started1 + ended1, ended1 + ended2[:90], "; a\n1 0 0 5 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n",

@@ -105,7 +105,7 @@ func parseUnmunged(out []byte, host string) (uint32, error) {
 
 // mungeHint describes how to get a credential that is accepted.
 const mungeHint = "the command waitcast makes one by itself; others send \"Authorization: Munge CREDENTIAL\" with " +
-	"the output of: munge --string='waitcast HOST', anew for every request"
+	"the output of: munge --string='waitcast HOST', a new one for each request"
 
 // ofMunge returns the caller who made a munge credential.
 func (g *Guard) ofMunge(w http.ResponseWriter, r *http.Request, credential string) (Caller, error) {

@@ -76,8 +76,8 @@ func TestReasonNamesTheRunningJobs(t *testing.T) {
 	}
 }
 
-// TestReasonPromisesNoStart proves that the sentence does not say that a job starts at once if it may not start,
-// whatever is free and whatever the forecast says.
+// TestReasonPromisesNoStart proves that the sentence does not say that a job starts at once if it may not start. This
+// holds even if processors are free and the forecast is a short wait.
 func TestReasonPromisesNoStart(t *testing.T) {
 	w := wire.Wait{State: wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30},
 		StartWithin: wire.StartWithin{Minute: .9}}

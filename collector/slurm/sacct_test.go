@@ -187,8 +187,8 @@ func TestSacctColumns(t *testing.T) {
 }
 
 // TestSacctPriority proves that the submission has the priority of a row in the recommended columns, with and without a
-// header. A job without a priority, and a held job, have none. A dump in the former columns is recognized, whatever its
-// names and nodes look like. A priority that is no number is a bad line.
+// header. A job without a priority, and a held job, have none. A dump in the former columns is recognized, even if
+// the name of a job contains the separator. A priority that is no number is a bad line.
 func TestSacctPriority(t *testing.T) {
 	header := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
 	const front = "2026-11-20T09:00:00|7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|"

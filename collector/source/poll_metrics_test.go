@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// TestConsecutiveFailures proves that failures in a row are counted from 0, whatever their reasons, and reset at the
-// first call that brings something.
+// TestConsecutiveFailures proves that failures in a row are counted from 0. Failures with different reasons are counted
+// together. A call without an error resets the count.
 func TestConsecutiveFailures(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewPollMetrics(registry)

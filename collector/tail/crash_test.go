@@ -80,7 +80,7 @@ func (w *world) tick() time.Time {
 	return w.mtime
 }
 
-// stamp sets the modification time of a log, whatever the log's present name is.
+// stamp sets the modification time of an open log, which may have been renamed.
 func (w *world) stamp(log *os.File) {
 	w.t.Helper()
 	tv := syscall.NsecToTimeval(w.tick().UnixNano())

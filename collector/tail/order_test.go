@@ -91,7 +91,7 @@ func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 }
 
 // TestByAge proves the order of files. Files are in the order of their times. Among files of one instant, numbers
-// descend (0 is the newest) and dates ascend, in whatever order and directory the files were found.
+// descend (0 is the newest) and dates ascend. Neither the order in which files were found nor their directory matters.
 func TestByAge(t *testing.T) {
 	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz " +
 		"/a/log-20261119 /z/log-20261120 /a/log")

@@ -107,8 +107,8 @@ func writeDayOne(t *testing.T, quantiles map[string]float64) string {
 
 // TestCompareDayOne compares three daemons on waits of 20 s. Each has one forecast for all levels, which is too high.
 // So its loss is the mean of 1 - level (0.9, 0.75, 0.5, 0.25, 0.1 and 0.05: 0.425) times the logarithm of (forecast +
-// 60 s) / 80 s, whatever jobs are drawn. The daemon that followed from the beginning forecasts 100 s: its logarithm is
-// ln(160/80). Only the daemon with history is judged against the bound.
+// 60 s) / 80 s, for every sample of the jobs. The daemon that followed from the beginning forecasts 100 s: its
+// logarithm is ln(160/80). Only the daemon with history is judged against the bound.
 func TestCompareDayOne(t *testing.T) {
 	for _, c := range []struct {
 		taught  float64

@@ -106,7 +106,7 @@ func blockedSeconds(stretches []Stretch) float64 {
 	return seconds
 }
 
-// isBlocked reports whether a reason prevents a job from starting, whatever is free.
+// isBlocked reports whether a reason prevents a job from starting even if enough is free for it.
 func isBlocked(reason string) bool {
 	cause := job.CauseOf(reason)
 	return cause == job.LimitReached || cause == job.OnHold

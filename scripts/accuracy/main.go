@@ -135,9 +135,9 @@ func summary(page io.Writer, replays runs, names []string) error {
 }
 
 const summaryPreface = "" +
-	`*served* is the forecast that waitcast serves. *simulation* is the median of its simulation of the scheduler,
-without the other experts. The number of processors was estimated, except in the columns *known size*, where it is the
-number in the log's header.
+	`*served* is the forecast that waitcast serves, a combination of several experts. *simulation* is the median of one
+of these experts, which simulates the scheduler. The number of processors was estimated, except in the columns *known
+size*, where it is the number in the log's header.
 
 | log | qbets .5 / .95 | served | served, known size | simulation .5 | simulation, known size |
 |---|---|---|---|---|---|
@@ -168,8 +168,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 	}
 	c := served.Calibration
 	fmt.Fprintf(page, "\nThe next table has the coverage of waitcast. Quantiles are rounded to the resolution of the "+
-		"log's times, here %.0f s.\nEach interval must come within .02 of the level. Of %d pairs of a level and a "+
-		"month, %.1f %% are within the\n"+
+		"log's times, here %.0f s.\nEach interval must come within .02 of the level. Each level was also checked in "+
+		"each month. Of these %d checks,\n%.1f %% are within the "+
 		"[tolerance for months](predictions.md#what-is-promised-and-checked).\n\n",
 		r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
