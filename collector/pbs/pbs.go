@@ -232,8 +232,8 @@ func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) 
 		Kind: kind, Cluster: p.options.Cluster, ID: string(rec.id),
 		Attributes: job.Attributes{
 			Queue: p.queue(f.queue), User: p.names.Of(f.user), Account: p.names.Of(f.accountOrProject()),
-			Group: p.names.Of(f.group),
-			Name:  string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
+			Group: p.names.Of(f.group), QOS: p.names.Of(f.resources.qos),
+			Name: string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
 		},
 	}
 	procs := f.size()

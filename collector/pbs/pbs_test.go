@@ -157,6 +157,12 @@ func openCases() []formattest.Case {
 		good("rerun: at its end", "07/03/2024 14:06:01;R;20.srv;"+who+times+"start=1720008060 "+list+
 			"session=12 end=1720008360 Exit_status=-11 run_count=1",
 			event(job.Requeue, "20.srv", at(360), a, started)),
+		good("queued with a quality of service", "07/03/2024 14:00:05;Q;22.srv;user=cat queue=workq ctime=1720008000 "+
+			"qtime=1720008005 Resource_List.ncpus=1 Resource_List.qos=high",
+			event(job.Submit, "22.srv", at(5), job.Attributes{Queue: "workq", User: "cat", QOS: "high", Procs: 1},
+				job.Times{Submit: at(0)})),
+		good("altered quality of service", "07/03/2024 14:02:00;a;22.srv;Resource_List.qos=low",
+			event(job.Update, "22.srv", at(120), job.Attributes{QOS: "low"}, job.Times{})),
 		good("moved to another server", "07/03/2024 14:02:00;M;20.srv;destination=other@far",
 			event(job.Cancel, "20.srv", at(120), job.Attributes{}, job.Times{})),
 		good("checkpointed", "07/03/2024 14:02:00;C;20.srv;",
@@ -285,6 +291,7 @@ func worstLines() []string {
 		begun + "Resource_List.nodes=" + list("n%d:ppn=2+"), begun + "Resource_List.select=" +
 			list("%d:ncpus=2:ngpus=1+"), begun + "Resource_List.place=" + list("p%d:"),
 		begun + "exec_vnode=" + list("(n%d:ncpus=1)+"), begun + "jobname=" + strings.Repeat("x", most),
+		begun + "Resource_List.qos=" + strings.Repeat("x", most),
 		"07/03/2024 14:00:00;Y;R1.srv;owner=ann nodes=" + list("(n%d:ncpus=1)+"), "07/03/2024 14:00:00;S;20[" +
 			strings.Repeat("1", most) + "].srv;queue=workq start=1720008000 exec_host=n1/0",
 	}

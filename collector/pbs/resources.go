@@ -15,6 +15,7 @@ type resources struct {
 	gpus            int64
 	chunkGPUs       int64 // number requested in select or nodes
 	gpuType         []byte
+	qos             []byte
 	whole           bool
 }
 
@@ -29,6 +30,8 @@ func (r *resources) set(name, value []byte) {
 		r.gpus, _ = logtext.Digits(value)
 	case "gpu_type", "gpu_model":
 		r.gpuType = value
+	case "qos": // Torque with Moab or Maui; elsewhere a resource of the site
+		r.qos = value
 	case "place": // [arrangement][:sharing][:grouping], pbs_resources(7B) of OpenPBS
 		for item := range bytes.SplitSeq(value, []byte(":")) {
 			if string(item) == "excl" || string(item) == "exclhost" {
