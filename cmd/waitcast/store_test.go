@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,6 +120,29 @@ func TestStoreCopy(t *testing.T) {
 	wantOutput(t, store("copy", "--from", url, "--to", url, "--space", "kth", "--to-space", "kth2"), "Copied 30 events")
 	wantOutput(t, store("info", "--from", url), "kth2", "1.5 MB in 3 chunks")
 	wantOutput(t, store("info", "--from", back), "30")
+}
+
+// TestStoreCopyAsRoot proves that the file of a copy that root makes belongs to the owner of the folder, with its lock
+// file, so that the daemon of that user can open it.
+func TestStoreCopyAsRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	const nobody = 65534
+	from, to := storeFile(t), filepath.Join(t.TempDir(), "w.db")
+	check(t, os.Chown(filepath.Dir(to), nobody, nobody))
+	r := store("copy", "--from", from, "--to", to)
+	wantOutput(t, r, "Copied 30 events", "the same")
+	if strings.Contains(r.stderr, "Warning") {
+		t.Errorf("stderr: %s", r.stderr)
+	}
+	for path, want := range map[string]int{to: nobody, to + ".lock": nobody, from: 0, from + ".lock": 0} {
+		var info syscall.Stat_t
+		check(t, syscall.Stat(path, &info))
+		if int(info.Uid) != want || int(info.Gid) != want {
+			t.Errorf("%s belongs to user %d and group %d, want %d", path, info.Uid, info.Gid, want)
+		}
+	}
 }
 
 func TestStoreExit2(t *testing.T) {

@@ -32,7 +32,8 @@ func newStoreCopy(a *app) *cobra.Command {
 			"or from one to the same kind.\n" +
 			"The daemon must be stopped. The target must be empty; " +
 			"a copy that was interrupted continues when the command is run again.\n" +
-			"At the end both are read and compared.",
+			"At the end both are read and compared. " +
+			"If root runs the command, a new file gets the owner of its folder.",
 		Example: "  waitcast store copy --from /var/lib/waitcast/waitcast.db --to " +
 			"postgres://waitcast@db.example.org/waitcast --space kth",
 		Args: cobra.NoArgs,
@@ -60,12 +61,12 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	source, err := openToCopy(ctx, f.from, f.space, true, stop)
+	source, err := a.openToCopy(ctx, f.from, f.space, true, stop)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := openToCopy(ctx, f.to, f.toSpace, false, stop)
+	target, err := a.openToCopy(ctx, f.to, f.toSpace, false, stop)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
@@ -98,8 +99,9 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	return err
 }
 
-// openToCopy opens one side of a copy. Until it is closed, no other process can write to it.
-func openToCopy(ctx context.Context, place, space string, mustExist bool,
+// openToCopy opens one side of a copy. Until it is closed, no other process can write to it. If root runs the command,
+// the files belong to the daemon's user nevertheless.
+func (a *app) openToCopy(ctx context.Context, place, space string, mustExist bool,
 	stop context.CancelCauseFunc) (modelstore.Portable, error) {
 	if isDatabase(place) {
 		return openSpace(ctx, place, space, mustExist, stop)
@@ -107,9 +109,12 @@ func openToCopy(ctx context.Context, place, space string, mustExist bool,
 	if _, err := os.Stat(place); mustExist && err != nil {
 		return nil, err
 	}
-	s, err := sqlite.Open(ctx, place, sqlite.Options{})
+	s, err := sqlite.Open(ctx, place, sqlite.Options{InheritOwner: true})
 	if err != nil {
 		return nil, err
+	}
+	if err := s.OwnerError(); err != nil {
+		fmt.Fprintf(a.Stderr, "Warning: %s\n", console.Printable(err.Error()))
 	}
 	if r := s.Recovered(); r != nil {
 		return nil,

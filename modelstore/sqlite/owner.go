@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,26 @@ func ownerOf(info os.FileInfo) (owner, error) {
 	}
 	return owner{int(stat.Uid), int(stat.Gid)}, nil
 }
+
+// giveAway gives an open file, which is at path, to the owner of the store (Options.InheritOwner). It leaves a file
+// alone that belongs to another user than that of the process.
+func (s *Store) giveAway(file *os.File, path string) {
+	if s.owned == nil {
+		return
+	}
+	info, err := file.Stat()
+	if err == nil {
+		var now owner
+		if now, err = ownerOf(info); err == nil && now.uid == os.Geteuid() {
+			err = s.owned.give(file, path, path)
+		}
+	}
+	s.notGiven = errors.Join(s.notGiven, err)
+}
+
+// OwnerError returns the error of changing the owner of a file of the store (Options.InheritOwner). It returns nil if
+// the files have the right owner.
+func (s *Store) OwnerError() error { return s.notGiven }
 
 // give changes the owner of an open file, which is at path, to o. name is the name of the file for messages. A user
 // who may write to the folder could have replaced the file by a link to another file. Therefore give uses the

@@ -11,6 +11,47 @@ import (
 // stranger is a user and group who own nothing here.
 var stranger = owner{65534, 65533}
 
+func wantOwner(t *testing.T, want owner, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		info, err := os.Stat(file)
+		must(t, err)
+		if got, err := ownerOf(info); err != nil || got != want {
+			t.Errorf("%s belongs to %+v, want %+v: %v", file, got, want, err)
+		}
+	}
+}
+
+// TestInheritOwner proves that root can make and open a store whose files all belong to the owner of the folder, or of
+// the present database, that files of others keep their owner, and that without the option new files are root's.
+func TestInheritOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	path := tempPath(t)
+	must(t, os.Chown(filepath.Dir(path), stranger.uid, stranger.gid))
+	open := func(inherit bool, want owner) {
+		t.Helper()
+		s := mustOpen(t, path, Options{InheritOwner: inherit})
+		must(t, s.SetMeta(t.Context(), "fingerprint", "f"))
+		wantOwner(t, want, path, path+"-wal", path+"-shm", path+".lock")
+		must(t, s.OwnerError())
+		must(t, s.Close())
+	}
+	open(true, stranger)
+	other := owner{65532, 65531}
+	must(t, os.Chown(path, other.uid, other.gid))
+	must(t, os.Remove(path+".lock"))
+	open(true, other)
+	must(t, os.Chown(path, 0, 0))
+	must(t, mustOpen(t, path, Options{InheritOwner: true}).Close())
+	wantOwner(t, other, path+".lock") // it is not taken from its owner
+	for _, file := range []string{path, path + ".lock"} {
+		must(t, os.Remove(file))
+	}
+	open(false, owner{os.Getuid(), os.Getgid()})
+}
+
 // TestRestoreGivesAway proves that what root restores belongs to the owner of the folder, or of the database that is
 // replaced, with its lock file, so that the daemon of that user can open it.
 func TestRestoreGivesAway(t *testing.T) {
@@ -20,16 +61,6 @@ func TestRestoreGivesAway(t *testing.T) {
 	backup, path := tempPath(t), tempPath(t)
 	must(t, mustOpen(t, backup, Options{}).Close())
 	must(t, os.Chown(filepath.Dir(path), stranger.uid, stranger.gid))
-	wantOwner := func(want owner, files ...string) {
-		t.Helper()
-		for _, file := range files {
-			info, err := os.Stat(file)
-			must(t, err)
-			if got, err := ownerOf(info); err != nil || got != want {
-				t.Errorf("%s belongs to %+v, want %+v: %v", file, got, want, err)
-			}
-		}
-	}
 	restore := func(want owner) Restored {
 		t.Helper()
 		restored, err := Restore(t.Context(), backup, path, true, time.Now())
@@ -44,14 +75,14 @@ func TestRestoreGivesAway(t *testing.T) {
 		if len(files) < 2 {
 			t.Errorf("%v, want the database and its lock", files)
 		}
-		wantOwner(want, path, path+".lock")
+		wantOwner(t, want, path, path+".lock")
 		return restored
 	}
 	restore(stranger)
 	other := owner{65532, 65531}
 	must(t, os.Chown(path, other.uid, other.gid))
 	aside := restore(other).Aside
-	wantOwner(other, aside)
+	wantOwner(t, other, aside)
 }
 
 // TestGive proves that a file that cannot be given away is reported with its owner and the command that helps, and that

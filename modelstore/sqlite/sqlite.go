@@ -70,6 +70,10 @@ type Options struct {
 	// CheckBytes is the size in bytes of the largest file that every Open checks as a whole. 0 means
 	// DefaultCheckBytes. A negative value means that size alone never causes a check.
 	CheckBytes int64
+	// InheritOwner is for commands that root runs in the place of the daemon's user. If the process is root's, a new
+	// database and a lock file of root get the owner and group of the present database, or else of the folder (see
+	// OwnerError). SQLite gives its own files the owner of the database.
+	InheritOwner bool
 }
 
 func (o Options) withDefaults() Options {
@@ -94,6 +98,8 @@ type Store struct {
 	opts      Options
 	lock      *lock
 	recovered *Recovered
+	owned     *owner // nil if new files belong to the user of the process
+	notGiven  error  // see OwnerError
 	// complained is true once the log has reported that the lock file cannot be created again.
 	complained atomic.Bool
 
@@ -125,11 +131,20 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("folder of the store: %w", readOnlyHint(err))
 	}
+	s := &Store{path: path, opts: opts.withDefaults()}
+	if opts.InheritOwner && os.Geteuid() == 0 {
+		owned, err := ownerFor(path)
+		if err != nil {
+			return nil, err
+		}
+		s.owned = &owned
+	}
 	l, err := takeLock(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, opts: opts.withDefaults(), lock: l}
+	s.lock = l
+	s.giveAway(l.own.file, l.own.path)
 	if err := s.openOrRecover(ctx); err != nil {
 		return nil, errors.Join(err, l.release(false))
 	}
@@ -276,6 +291,7 @@ func (s *Store) makeFile() error {
 	if err != nil {
 		return fmt.Errorf("make the store: %w", readOnlyHint(err))
 	}
+	s.giveAway(file, s.path) // before SQLite opens it, which gives the WAL the same owner
 	if err := file.Close(); err != nil {
 		return err
 	}
