@@ -7,6 +7,8 @@ FUZZTIME  ?= 10m
 PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests of a package that run at a time, of those that call t.Parallel: they wait for schedulers and deadlines.
 BESIDE    ?= 4
+# After this time the tests of a package are ended: three times what the longest takes on a busy machine.
+TIMEOUT   ?= 30m
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./research/liveload ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite ./research/soak ./research/papers
 
@@ -23,7 +25,7 @@ QUICK := -vet=off -ldflags=-s
 
 # The one command that must pass on a fresh machine.
 test:
-	$(GO) test $(QUICK) -p $(PACKAGES) -parallel $(BESIDE) $(LONGEST) ./...
+	$(GO) test $(QUICK) -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(BESIDE) $(LONGEST) ./...
 
 # Before a commit, on the packages that it changes: make check SUBJECT="./collector/pbs ./api". Tests, lint, and the tests that read
 # the whole repository: names, figures and links in pages, configuration keys in messages.
