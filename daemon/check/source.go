@@ -40,7 +40,7 @@ func (c *checker) sources(ctx context.Context) {
 		for _, s := range configured.Sources {
 			name := configured.Name + "/" + s.Name
 			if s.IsPolled() {
-				c.ask(ctx, &configured, &s, of)
+				c.poll(ctx, &configured, &s, of)
 			} else if log := byName[name]; log != nil {
 				c.log(ctx, log, of)
 			}

@@ -17,8 +17,8 @@ import (
 // slow is the share of a source's timeout above which an answer counts as slow. The value is a free choice.
 const slow = .5
 
-// ask polls a scheduler once, as the daemon would.
-func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config.Source, of *clusterReadings) {
+// poll polls a scheduler once, as the daemon would.
+func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *config.Source, of *clusterReadings) {
 	name := configured.Name + "/" + s.Name
 	about := "source " + name
 	location, err := configured.Location()
