@@ -7,8 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/internal/manual/manualtest"
 )
 
 func operate(t *testing.T) string {
@@ -95,4 +98,16 @@ func program(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return all.String()
+}
+
+// TestManualPages proves that mandoc has no warning about any manual page.
+func TestManualPages(t *testing.T) {
+	pages, err := manualPages(rootCommand(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 4 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	manualtest.Lint(t, pages)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/internal/manual/manualtest"
 )
 
 // inlineCode matches a text between backquotes.
@@ -89,4 +90,16 @@ func TestPagesCommands(t *testing.T) {
 			t.Errorf("%s is understood", wrong)
 		}
 	}
+}
+
+// TestManualPages proves that mandoc has no warning about any manual page.
+func TestManualPages(t *testing.T) {
+	pages, err := manualPages(newRoot(&app{env: noEnv}), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 4 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	manualtest.Lint(t, pages)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/internal/manual"
+	"github.com/waitcast/waitcast/internal/manual/manualtest"
 )
 
 func day() time.Time { return time.Date(2026, 3, 2, 23, 0, 0, 0, time.UTC) }
@@ -41,7 +42,7 @@ func pages() map[string]string {
 	all["prog.yaml.5"] = manual.Manual{Section: 5, Date: day()}.File("prog.yaml", "configuration", manual.Part{
 		Title: "KEYS",
 		List: manual.Keys(
-			[]manual.Key{{Name: "a[].b", Doc: "what it is", Allowed: "0 to 9", Default: "5", Flag: "b"}}),
+			[]manual.Key{{Name: "a[].b", Doc: "what it is, see a.md. auto is best. Not for c", Allowed: "0 to 9", Default: "5", Flag: "b"}}),
 	})
 	return all
 }
@@ -49,23 +50,10 @@ func pages() map[string]string {
 // TestPages proves that every visible command has a page, which a reader of manual pages finds correct and which shows
 // every text unchanged.
 func TestPages(t *testing.T) {
-	dir := t.TempDir()
-	if err := manual.Write(dir, pages()); err != nil {
-		t.Fatal(err)
-	}
+	dir, mandoc := manualtest.Lint(t, pages())
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%v, %v: want prog.1, prog-go.1 and prog.yaml.5", files, err)
-	}
-	mandoc, err := exec.LookPath("mandoc")
-	if err != nil {
-		t.Skip("mandoc missing (make test-deps)")
-	}
-	for _, file := range files {
-		if out, err := exec.CommandContext(t.Context(), mandoc, "-T", "lint", "-W", "warning",
-			file).CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%v\n%s", err, out)
-		}
 	}
 	for name, wants := range map[string][]string{
 		"prog.1": {"PROG(1)", "prog COMMAND [OPTION...]", "prog-go(1)", "Go.", "--json", "March 2, 2026"},
@@ -74,7 +62,7 @@ func TestPages(t *testing.T) {
 			"How many; -1 is all. Default 3.", "prog go -n 1 '*.swf' | tee \\\n", "OPTIONS OF EVERY COMMAND", "/etc/x",
 			"prog(1), a.file(5), progd(8)"},
 		// a list's text follows its term
-		"prog.yaml.5": {"PROG.YAML(5)", "a[].b", "What it is. Allowed: 0 to 9. Default: 5. Flag: --b."},
+		"prog.yaml.5": {"PROG.YAML(5)", "a[].b", "What it is, see a.md. auto is best. Not for c. Allowed: 0 to 9. Default: 5. Flag: --b."},
 	} {
 		out, err := exec.CommandContext(t.Context(), mandoc, "-T", "ascii", "-O", "width=500",
 			filepath.Join(dir, name)).Output()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // page is an unfinished manual page in mdoc(7).
@@ -46,13 +48,23 @@ func (p *page) text(text string) {
 func (p *page) filled(text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for text != "" {
-		line := text
-		if end := strings.Index(text, ". "); end >= 0 && end+2 < len(text) &&
-			strings.ToUpper(text[end+2:end+3]) == text[end+2:end+3] {
-			line = text[:end+1]
-		}
+		line := firstSentence(text)
 		text = strings.TrimSpace(text[len(line):])
 		p.line(escape(line))
+	}
+}
+
+// firstSentence returns the text up to the first full stop that a space and a letter that is not small follow.
+func firstSentence(text string) string {
+	for end := 0; ; {
+		stop := strings.Index(text[end:], ". ")
+		if stop < 0 {
+			return text
+		}
+		end += stop + 2
+		if next, _ := utf8.DecodeRuneInString(text[end:]); !unicode.IsLower(next) {
+			return text[:end-1]
+		}
 	}
 }
 
