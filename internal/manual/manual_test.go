@@ -42,7 +42,8 @@ func pages() map[string]string {
 	all["prog.yaml.5"] = manual.Manual{Section: 5, Date: day()}.File("prog.yaml", "configuration", manual.Part{
 		Title: "KEYS",
 		List: manual.Keys(
-			[]manual.Key{{Name: "a[].b", Doc: "what it is, see a.md. auto is best. Not for c", Allowed: "0 to 9", Default: "5", Flag: "b"}}),
+			[]manual.Key{{Name: "a[].b", Doc: "what it is, see a.md. auto is best. Not for c", Allowed: "0 to 9",
+				Default: "5", Flag: "b"}}),
 	})
 	return all
 }
@@ -62,7 +63,8 @@ func TestPages(t *testing.T) {
 			"How many; -1 is all. Default 3.", "prog go -n 1 '*.swf' | tee \\\n", "OPTIONS OF EVERY COMMAND", "/etc/x",
 			"prog(1), a.file(5), progd(8)"},
 		// a list's text follows its term
-		"prog.yaml.5": {"PROG.YAML(5)", "a[].b", "What it is, see a.md. auto is best. Not for c. Allowed: 0 to 9. Default: 5. Flag: --b."},
+		"prog.yaml.5": {"PROG.YAML(5)", "a[].b",
+			"What it is, see a.md. auto is best. Not for c. Allowed: 0 to 9. Default: 5. Flag: --b."},
 	} {
 		out, err := exec.CommandContext(t.Context(), mandoc, "-T", "ascii", "-O", "width=500",
 			filepath.Join(dir, name)).Output()

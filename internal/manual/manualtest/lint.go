@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/internal/manual"
 )
 
-// Lint writes the pages, by the names of their files, into a folder. The test fails for each page about which mandoc has
-// a warning. Lint returns the folder and mandoc's path. The test is skipped if mandoc is missing.
+// Lint writes the pages, by the names of their files, into a folder. The test fails for each page about which mandoc
+// has a warning. Lint returns the folder and mandoc's path. The test is skipped if mandoc is missing.
 func Lint(t *testing.T, pages map[string]string) (dir, mandoc string) {
 	t.Helper()
 	mandoc, err := exec.LookPath("mandoc")
