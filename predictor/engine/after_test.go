@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"testing"
 
@@ -16,6 +18,8 @@ func TestDependencies(t *testing.T) {
 		r.Throttle, r.Array, r.Name, r.After = 0, "", name, after
 		return r
 	}
+	e.Submit(now, 198, named("99", ""))
+	e.Gone(now, 198)
 	e.Submit(now, 200, named("1", ""))
 	e.Start(now, 200, true)
 	second := e.Submit(now, 202, named("2", "1"))
@@ -113,6 +117,58 @@ func TestDependencyOnAnotherPool(t *testing.T) {
 			t.Fatalf("it waits for %v s more though the other one has ended", w)
 		}
 	}
+}
+
+// TestDependencyOnAnUnknownJob proves that a job that is held for a job of which the engine has received nothing is not
+// simulated until the engine receives that job. Once that one has ended, the first job competes. An engine that is
+// restored does the same, even if it has forgotten that the other one ended.
+func TestDependencyOnAnUnknownJob(t *testing.T) {
+	e := quick(t, Config{Capacity: 200})
+	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})
+	named := func(name, after string) Request {
+		r := of("ann", "q", 100)
+		r.Name, r.After = name, after
+		return r
+	}
+	waits := func(what string, simulated bool, from, until float64) {
+		t.Helper()
+		data, err := e.MarshalBinary()
+		check(t, err)
+		again := quick(t, Config{Capacity: 200})
+		check(t, again.UnmarshalBinary(data))
+		if same, err := again.MarshalBinary(); err != nil || !bytes.Equal(same, data) {
+			t.Errorf("%s: saved again, the restored engine differs: %v", what, err)
+		}
+		for name, of := range map[string]*Engine{"": e, "restored: ": again} {
+			got := of.View(e.tracker.Clock).WaitsOfJob("q", 4)
+			if simulated != (len(got) > 0) {
+				t.Errorf("%s%s: simulated waits %v, want some: %v", name, what, got, simulated)
+			}
+			for _, w := range got {
+				if w < from || w > until {
+					t.Errorf("%s%s: waits for %v s, want %v s to %v s", name, what, w, from, until)
+				}
+			}
+		}
+	}
+	e.Submit(0, 4, named("2", "1"))
+	e.Hold(0, 4, Hold{After: "1"})
+	waits("the other job is unknown", false, 0, 0)
+	beside := of("bob", "q", 100)
+	if f := e.View(1).Forecast(&beside); simulated(t, &f) != 0 {
+		t.Errorf("a job beside it waits for %v s", simulated(t, &f))
+	}
+	e.Submit(5, 2, named("1", ""))
+	waits("the other job waits", true, 1, 1e5)
+	e.Start(10, 2, true)
+	waits("the other job runs", true, 1, 1e5)
+	e.End(500, 2)
+	waits("the other job has ended", true, 0, 0)
+	for i := range uint64(1100) {
+		e.Submit(600, 100+i, named(fmt.Sprint(100+i), ""))
+		e.Gone(600, 100+i)
+	}
+	waits("the end of the other job is forgotten", false, 0, 0)
 }
 
 // TestNamed proves the names in dependencies: a job, a task, all tasks of an array, and tasks that wait with their

@@ -17,7 +17,7 @@ import (
 const (
 	kind     = "engine"
 	viewKind = "view"
-	version  = 23
+	version  = 24
 )
 
 // MarshalBinary saves the engine. Equal histories give equal bytes. It waits for a background simulation. A training
@@ -84,6 +84,7 @@ func (e *Engine) fields(s *codec.Codec) {
 	e.codeHeads(s)
 	e.ensemble.CodeState(s)
 	e.tracker.CodeJobs(s, len(levels)*ensemble.Count, features)
+	e.tracker.CodeEnded(s)
 	e.pools.CodeCauses(s)
 	training.CodeRecord(s, &e.learner.Record)
 	if e.replay.code(s); s.Reading {

@@ -100,6 +100,13 @@ func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string
 	return &w
 }
 
+// Has reports whether a job with this id waits or runs.
+func (e *Engine) Has(id uint64) bool { return e.tracker.Jobs[id] != nil }
+
+// Knows reports whether every name in a text of names (see Request.After) is of a job that waits, runs or has ended
+// recently.
+func (e *Engine) Knows(after string) bool { return e.tracker.Knows(after) }
+
 // observe records the state of the pool before a submission, to learn the order of starts.
 func (e *Engine) observe(v *View, id uint64, r *track.Request) {
 	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r).ranked())

@@ -22,7 +22,7 @@ func (c *chain) add(w *track.Job) {
 }
 
 // link returns the keys of the jobs for whose ends a held job waits. It adds jobs that run in other pools to the list
-// of such jobs. known is false if one of the jobs is not simulated, so that its end is unknown.
+// of such jobs. known is false if one of the jobs is not simulated or not known, so that its end is unknown.
 func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64, known bool) {
 	if c.played == nil {
 		c.played, c.elsewhere = map[uint64]bool{}, map[uint64]bool{}
@@ -32,6 +32,9 @@ func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64
 		for i := range f.elsewhere {
 			c.elsewhere[f.elsewhere[i].key-1] = true
 		}
+	}
+	if !m.tracker.Knows(after) {
+		return nil, false
 	}
 	for _, j := range m.tracker.Named(after) {
 		switch here := p == nil || m.At(j.QueueState) == p; {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // place returns the name under which a job is found: the name of its array, or its own name without an array.
@@ -37,8 +39,67 @@ func (t *Tracker) countDependent(j *Job, n int) {
 // Dependent reports whether any job waits for the ends of others.
 func (t *Tracker) Dependent() bool { return t.dependent > 0 }
 
-// Named returns the waiting and running jobs that a text of names refers to (see Request.After). It ignores the name
-// of a job that has ended.
+// mostEnded is the maximum number of names of jobs that have ended. A scheduler drops a dependency soon after it is
+// fulfilled, so a name is needed only until the next listing.
+const mostEnded = 1024
+
+// endedNames are the names under which the jobs that ended last were found.
+type endedNames struct {
+	known map[string]bool
+	ring  []string // next is the oldest if the ring is full
+	next  int
+}
+
+// add records a name.
+func (e *endedNames) add(name string) {
+	if name == "" || e.known[name] {
+		return
+	}
+	if e.known == nil {
+		e.known = map[string]bool{}
+	}
+	e.known[name] = true
+	if len(e.ring) < mostEnded {
+		e.ring = append(e.ring, name)
+		return
+	}
+	delete(e.known, e.ring[e.next])
+	e.ring[e.next] = name
+	e.next = (e.next + 1) % mostEnded
+}
+
+// code reads or writes the names, the oldest first.
+func (e *endedNames) code(s *codec.Codec) {
+	names := slices.Concat(e.ring[e.next:], e.ring[:e.next])
+	codec.List(s, &names, func(name *string) { s.Text(name) })
+	if !s.Reading {
+		return
+	}
+	for _, name := range names {
+		e.add(name)
+	}
+	if len(e.ring) != len(names) || e.next != 0 {
+		s.Fail()
+	}
+}
+
+// CodeEnded reads or writes the names of jobs that have ended.
+func (t *Tracker) CodeEnded(s *codec.Codec) { t.ended.code(s) }
+
+// Knows reports whether every name in a text of names (see Request.After) is of a job that waits, runs or has ended
+// recently. A name that is not may be of a job that the tracker has not received yet.
+func (t *Tracker) Knows(after string) bool {
+	for name := range strings.SplitSeq(after, ",") {
+		whole, _, _ := strings.Cut(name, "_")
+		if whole != "" && len(t.named[whole]) == 0 && !t.ended.known[whole] {
+			return false
+		}
+	}
+	return true
+}
+
+// Named returns the waiting and running jobs that a text of names refers to (see Request.After). It ignores the names
+// of other jobs.
 func (t *Tracker) Named(after string) []*Job {
 	return Named(after, func(place string) []*Job { return t.named[place] }, func(j *Job) string { return j.Name })
 }

@@ -49,6 +49,7 @@ type Tracker struct {
 	kept        []*Job // the held jobs with a known cause, in the order of their submissions
 	dependent   int    // number of kept jobs that wait for the ends of others
 	named       map[string][]*Job
+	ended       endedNames
 	sampled     residual.Law // scratch memory
 	frozen      frozenFacts
 	forgotten   Forgotten
@@ -330,6 +331,9 @@ func (t *Tracker) CodeUse(s *codec.Codec) { t.use.code(s) }
 func (t *Tracker) Forget(j *Job) {
 	delete(t.Jobs, j.ID)
 	t.Release(j)
+	if place := j.place(); len(t.named[place]) == 0 {
+		t.ended.add(place)
+	}
 }
 
 // Release removes a job that is not counted as waiting or running from its queue and user. Unless the job is dropped,
