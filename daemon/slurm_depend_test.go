@@ -28,6 +28,12 @@ func TestRealSlurmArraysAndDependencies(t *testing.T) {
 		c.sbatch(work, "-p", "short", "-t", "1")
 	}
 	d.eventually("30 jobs have ended", func() bool { return d.Views()[0].Counts.Ended >= 30 })
+	first := c.sbatch(work, "-p", "short", "-t", "1")
+	second := c.sbatch(work, "-p", "short", "-t", "1", "-d", "afterok:"+first)
+	third := c.sbatch(work, "-p", "short", "-t", "1", "-d", "afterany:"+first+":"+second)
+	array := c.sbatch(work, "-p", "short", "-t", "1", "--array=1-6%2")
+	const pause = 30 // in seconds: longer than the waits of jobs without it
+	begins := c.sbatch(work, "-p", "short", "-t", "1", fmt.Sprintf("--begin=now+%d", pause))
 	find := func(jobs []*cluster.Job, id string) *cluster.Job {
 		for _, j := range jobs {
 			if j.ID == id {
@@ -36,17 +42,6 @@ func TestRealSlurmArraysAndDependencies(t *testing.T) {
 		}
 		return nil
 	}
-	first := c.sbatch(work, "-p", "short", "-t", "1")
-	// A dependency on a job that the daemon does not know yet is not played.
-	d.eventually("the first job is known", func() bool {
-		j := find(d.Views()[0].Running, first)
-		return j != nil && !j.DetailsPending()
-	})
-	second := c.sbatch(work, "-p", "short", "-t", "1", "-d", "afterok:"+first)
-	third := c.sbatch(work, "-p", "short", "-t", "1", "-d", "afterany:"+first+":"+second)
-	array := c.sbatch(work, "-p", "short", "-t", "1", "--array=1-6%2")
-	const pause = 30 // in seconds: longer than the waits of jobs without it
-	begins := c.sbatch(work, "-p", "short", "-t", "1", fmt.Sprintf("--begin=now+%d", pause))
 	for id, want := range map[string]string{second: first, third: first + "," + second} {
 		d.eventually("what job "+id+" waits for", func() bool {
 			j := find(d.Views()[0].Queued, id)

@@ -27,7 +27,7 @@ type openForecast struct {
 // The forecast of a job uses the events before the instant of its submission. Of that instant it uses the ends, and
 // the submissions up to the job's own, but no starts. So it depends only on the events, not on the size of the
 // deliveries. The forecast is made at the end of the instant. If the job's size or queue is not known by then, it is
-// made when both are known.
+// made when both are known. The forecast of a job that waits for another one is made when that one is known, too.
 type ledger struct {
 	cluster string
 	feeder  *engineFeeder
@@ -35,7 +35,8 @@ type ledger struct {
 	levels  []float64
 	instant time.Time
 	pending []*openForecast // submissions of the open instant in their order, even of jobs that have ended
-	// Forecasts that were not made at the end of their instant, in the order of submission.
+	// Forecasts that were not made at the end of their instant, in the order of submission. Those of jobs whose details
+	// are known wait for other jobs to become known (awaits).
 	late       []*openForecast
 	open       map[string]*openForecast // forecasts of the waiting jobs, by id
 	newestView *submissionView          // the newest kept view
@@ -60,7 +61,7 @@ func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
-		if o.DetailsKnown() {
+		if o.DetailsKnown() && !l.awaits(o, s) {
 			l.make(o, s)
 		} else {
 			o.View = l.current()
@@ -71,6 +72,7 @@ func (l *ledger) closeInstant(s *cluster.State) {
 	clear(l.pending)
 	l.pending = l.pending[:0]
 	l.feeder.endInstant(l.instant)
+	l.completeDependents(s)
 }
 
 // openInstant begins a later instant. It makes the forecasts of the jobs that have waited too long for their details.
@@ -123,7 +125,7 @@ func (l *ledger) withBegin(r engine.Request, j *cluster.Job) engine.Request {
 func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity(cluster.Procs) }
 
 func (l *ledger) made(o *openForecast) {
-	o.Made, o.View, o.OnHold = true, nil, l.submittedOnHold(o)
+	o.Made, o.View, o.OnHold = true, nil, o.OnHold || l.submittedOnHold(o)
 	o.Throttled = o.Job.Throttle > 0 && !o.Part && o.OtherTasks() >= o.Job.Throttle
 	l.record.Follow(&o.Forecast)
 	if !o.Closed.IsZero() {
@@ -132,11 +134,16 @@ func (l *ledger) made(o *openForecast) {
 	l.show(o)
 }
 
-// completeForecast makes the forecast of a job if its size and queue are known now.
+// completeForecast makes the forecast of a job if enough is known now, and then those of the jobs that wait for it.
 func (l *ledger) completeForecast(o *openForecast, s *cluster.State) {
-	if o.Made || o.View == nil || !o.DetailsKnown() {
-		return
+	if !o.Made && o.View != nil && o.DetailsKnown() && !l.awaits(o, s) {
+		l.complete(o, s)
+		l.completeDependents(s)
 	}
+}
+
+// complete makes the forecast of a job that was submitted some time ago.
+func (l *ledger) complete(o *openForecast, s *cluster.State) {
 	o.After = !o.Closed.IsZero()
 	l.late = slices.DeleteFunc(l.late, func(x *openForecast) bool { return x == o })
 	l.catchUp(o, s)
@@ -175,13 +182,18 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of jobs whose size or queue has been unknown for too long. It makes one forecast for
-// each possible size.
+// expire makes the forecasts of jobs of which too little has been known for too long. For a job of unknown size or
+// queue it makes one forecast for each possible size.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
 		o := l.late[n]
 		o.After = !o.Closed.IsZero()
+		if o.DetailsKnown() { // only a job that it waits for is unknown
+			l.catchUp(o, s)
+			l.made(o)
+			continue
+		}
 		request := engineRequest(o.Job)
 		ask := func(procs int) {
 			request.Procs = procs
@@ -239,9 +251,7 @@ func (l *ledger) take(c *changes.Change, s *cluster.State) {
 		l.over(c.Before)
 		l.feedBoth(doLost, c.Before)
 		l.begin(c.After, c.Event.Live)
-	case changes.Updated:
-		l.update(c, s)
-	case changes.Held, changes.Released:
+	case changes.Updated, changes.Held, changes.Released:
 		if c.Before.Held != c.After.Held || l.holdOf(c.Before) != l.holdOf(c.After) {
 			l.held(c.After)
 		}
@@ -278,7 +288,7 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 func (l *ledger) submittedOnHold(o *openForecast) bool {
 	b := &o.Blocking
 	held := b.ByLog && b.Since.Equal(o.Job.Submit)
-	depends := o.Job.After == job.UnknownAfter || o.Job.After != "" && o.Job.Held && o.Job.Reason == "Dependency"
+	depends := o.Job.After == job.UnknownAfter || o.Job.After != "" && o.Job.Held && o.Job.Reason == reasonDependency
 	return held || b.Eligible.After(l.instant) || depends
 }
 
@@ -332,7 +342,7 @@ func (l *ledger) holdOf(j *cluster.Job) (h engine.Hold) {
 		return h
 	}
 	h.Limit = job.CauseOf(j.Reason) == job.LimitReached
-	if j.Reason == "Dependency" && j.After != job.UnknownAfter {
+	if j.Reason == reasonDependency && j.After != job.UnknownAfter {
 		h.After = j.After
 	}
 	if from := readmodel.BeginTime(j, l.instant); !from.IsZero() {

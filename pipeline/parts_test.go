@@ -74,11 +74,12 @@ func (s *slurmStage) list(second float64, jobs ...listed) {
 	}
 	for _, j := range jobs {
 		state, reason, start := "PENDING", j.reason, "N/A"
+		whole, _, _ := strings.Cut(j.id, "_")
 		if reason == "" {
 			state, reason, start = "RUNNING", "None", unix(j.start)
 		}
 		has := map[string]string{
-			"JobArrayID": j.id, "JobID": j.id, "State": state, "Partition": "a", "UserName": j.user, "Account": "lab",
+			"JobArrayID": j.id, "JobID": whole, "State": state, "Partition": "a", "UserName": j.user, "Account": "lab",
 			"QOS": "normal", "NumCPUs": fmt.Sprint(j.procs), "NumNodes": "1", "TimeLimit": "30:00",
 			"SubmitTime": unix(j.submit), "EligibleTime": unix(j.eligible), "StartTime": start, "EndTime": "N/A",
 			"Reason": reason, "PriorityLong": "1000", "OverSubscribe": "OK", "NumTasks": "1",

@@ -17,7 +17,7 @@ const (
 )
 
 // submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then
-// and whose size or queue is reported only later (in Slurm's next listing).
+// and whose size or queue is reported only later (in Slurm's next listing), or whose dependencies are not known yet.
 type submissionView struct {
 	At   time.Time
 	View *engine.View

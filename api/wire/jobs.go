@@ -41,7 +41,7 @@ type Job struct {
 	HeldDetail       string       `json:"held_detail,omitempty" doc:"for a limit: its name, and how much of it comes free when; only in the answer for one job, and if known"`
 	HeldAction       string       `json:"held_action,omitempty" doc:"what the user can do about it"`
 	Forecast         *JobForecast `json:"forecast" doc:"forecast of the wait; null if there is none: no_forecast has the reason"`
-	NoForecast       string       `json:"no_forecast,omitempty" doc:"pending: the instant of the submission is not over; unknown: size or queue are not known yet; afterwards: the submission became known after the fact; or a reason as in cannot_say"`
+	NoForecast       string       `json:"no_forecast,omitempty" doc:"pending: the instant of the submission is not over; unknown: size or queue, or those of a job that it waits for, are not known yet; afterwards: the submission became known after the fact; or a reason as in cannot_say"`
 	AheadJobs        int          `json:"ahead_jobs" doc:"jobs that go ahead of it now"`
 	AheadProcs       int          `json:"ahead_procs" doc:"processors of these jobs"`
 	Moved            string       `json:"moved,omitempty" doc:"why the forecast has changed since the submission, in one sentence"`

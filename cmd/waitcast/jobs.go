@@ -120,7 +120,7 @@ func jobsTable(out *bytes.Buffer, jobs []wire.Job, zone *time.Location) {
 func withoutForecast(reason string) string {
 	text, known := map[string]string{
 		"pending":             "comes with the next record",
-		"unknown":             "size or queue unknown",
+		"unknown":             "details not known yet",
 		"afterwards":          "became known late",
 		"not_fitted":          "too few jobs ended",
 		"nothing_read":        "nothing read yet",

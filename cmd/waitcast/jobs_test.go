@@ -38,7 +38,7 @@ func TestJobsShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedJobs()), "jobs", "-q", "batch")
 	for _, want := range []string{
 		"5 jobs wait", "4711", "1 h", "2 h", "10 min to 1 h 30 min", "Mon 13:30", "held Dependency", "none",
-		"too few jobs ended", "size or queue unknown",
+		"too few jobs ended", "details not known yet",
 		"4713", "details pending", "3 of 5 jobs are shown: --offset 3 shows the next ones",
 	} {
 		if !strings.Contains(r.stdout, want) {

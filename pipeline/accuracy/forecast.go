@@ -19,7 +19,7 @@ type Forecast struct {
 	// Sized is true if the size was known at the instant of the submission.
 	Sized bool `json:"sized,omitempty"`
 	// Made is true once the forecast is made. That happens when the instant of the submission is over, or later when
-	// the job's size and queue become known.
+	// the job's size and queue, and the jobs that it waits for, become known.
 	Made bool `json:"made,omitempty"`
 	// Entered is true once the job has been passed to the engine.
 	Entered bool     `json:"entered,omitempty"`

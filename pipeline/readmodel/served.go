@@ -118,6 +118,6 @@ func KeyOf(j *cluster.Job) JobKey { return JobKey{j.Seq, j.Attempt} }
 const (
 	// NotYet: the instant of the job's submission is not over yet.
 	NotYet = "pending"
-	// NotKnown: the job's size or its queue is not known yet.
+	// NotKnown: the size or the queue of the job, or of a job for whose end it waits, is not known yet.
 	NotKnown = "unknown"
 )

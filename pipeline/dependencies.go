@@ -1,0 +1,54 @@
+package pipeline
+
+import (
+	"strings"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+)
+
+// reasonDependency is Slurm's reason for a job that waits for other jobs.
+const reasonDependency = "Dependency"
+
+// awaits reports whether a waiting job depends on a job that the engine does not have yet, so that a forecast would
+// leave that job out. There are two cases. In the first, the other job's size or queue is unknown. In the second, no
+// record of the other job was read, although the scheduler reports that this job is held for it.
+func (l *ledger) awaits(o *openForecast, s *cluster.State) bool {
+	after, e := o.Job.After, l.feeder.engine
+	if after == "" || after == job.UnknownAfter || !o.Closed.IsZero() {
+		return false
+	}
+	if o.Job.Held && o.Job.Reason == reasonDependency && !e.Knows(after) {
+		return true
+	}
+	for name := range strings.SplitSeq(after, ",") {
+		whole, _, _ := strings.Cut(name, "_")
+		for _, id := range [...]string{name, whole} {
+			j := s.Job(id)
+			if j != nil && j.ID != o.Job.ID && !e.Has(readmodel.EngineID(j)) && !e.Has(restID(j)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// completeDependents makes the postponed forecasts of the jobs that only depend on jobs that the engine has now.
+func (l *ledger) completeDependents(s *cluster.State) {
+	for more := true; more; {
+		more = false
+		for i := 0; i < len(l.late); {
+			o := l.late[i]
+			if o.Job.After != "" && o.DetailsKnown() {
+				if !l.awaits(o, s) {
+					l.complete(o, s)
+					more = true
+					continue // complete has removed the forecast from the list
+				}
+				o.OnHold = o.OnHold || l.submittedOnHold(o) // at its start the job no longer has the reason
+			}
+			i++
+		}
+	}
+}
