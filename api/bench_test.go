@@ -8,29 +8,41 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// BenchmarkWait measures GET /v1/wait through the whole handler, including the forecast, for clusters of two sizes.
+// BenchmarkWait measures GET /v1/wait through the whole handler, including the forecast, for clusters of several sizes.
 func BenchmarkWait(b *testing.B) {
-	for _, size := range []struct{ running, queued int }{{100, 20}, {280, 10}, {1000, 200}} {
+	for _, size := range []struct{ running, queued int }{{100, 20}, {80, 80}, {150, 140}, {280, 10}, {1000, 200}} {
 		b.Run(fmt.Sprintf("running=%d,queued=%d", size.running, size.queued), func(b *testing.B) {
 			handler := crowded(b, size.running, size.queued).server.Handler()
 			for _, explain := range []bool{false, true} {
 				b.Run(fmt.Sprintf("explain=%v", explain), func(b *testing.B) {
-					benchmarkWait(b, handler,
+					benchmarkGet(b, handler,
 						fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
 				})
 			}
+			// A view keeps the simulations of a small pool for the same request; each of these has another time limit.
+			b.Run("others", func(b *testing.B) {
+				benchmarkPaths(b, handler, func(i int) string {
+					return fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=%ds", 7200+i)
+				})
+			})
 		})
 	}
 }
 
-func benchmarkWait(b *testing.B, handler http.Handler, path string) {
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, path, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+// benchmarkGet sends the same request again and again.
+func benchmarkGet(b *testing.B, handler http.Handler, path string) {
+	benchmarkPaths(b, handler, func(int) string { return path })
+}
+
+// benchmarkPaths sends one request after another. path returns the i-th of them.
+func benchmarkPaths(b *testing.B, handler http.Handler, path func(i int) string) {
 	w := &discard{header: http.Header{}}
 	b.ReportAllocs()
-	for b.Loop() {
+	for i := 0; b.Loop(); i++ {
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, path(i), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
 		w.status = 0
 		handler.ServeHTTP(w, req)
 		if w.status != http.StatusOK {

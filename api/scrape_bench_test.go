@@ -13,7 +13,7 @@ import (
 func BenchmarkScrape(b *testing.B) {
 	f, last := multitude(b, 10_000, 20_000)
 	handler := f.server.Handler()
-	b.Run("same view", func(b *testing.B) { benchmarkWait(b, handler, "/metrics") })
+	b.Run("same view", func(b *testing.B) { benchmarkGet(b, handler, "/metrics") })
 	b.Run("new view", func(b *testing.B) {
 		req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", nil)
 		if err != nil {

@@ -35,7 +35,7 @@ var watched = [...]struct{ pkg, bench, turns string }{
 	{"./pipeline/livemodels", "^(BenchmarkUpdate|BenchmarkPublish)$", "2000x"},
 	{"./collector/pbs", ".", "5000x"},
 	{"./collector/slurm", ".", "5000x"},
-	{"./api", "^BenchmarkWait$/^running=100,", "100x"},
+	{"./api", "^BenchmarkWait$/^running=100,/explain", "100x"},
 }
 
 func main() {

@@ -74,23 +74,42 @@ func (p *PastJobs) Share(from *PastJobs) {
 	*p = PastJobs{Seen: from.Seen, all: from.all[:len(from.all):len(from.all)]}
 }
 
+// position returns the place of a number in the order of all floating-point numbers (IEEE 754). So the difference of
+// the positions of two numbers is exact, unlike that of the numbers.
+func position(v float64) uint64 {
+	bits := math.Float64bits(v)
+	if bits>>63 == 1 {
+		return ^bits
+	}
+	return bits | 1<<63
+}
+
+// atPosition is the inverse of position.
+func atPosition(at uint64) float64 {
+	if at>>63 == 1 {
+		return math.Float64frombits(at &^ (1 << 63))
+	}
+	return math.Float64frombits(^at)
+}
+
 // Code reads or writes the entries.
 func (p *PastJobs) Code(s *codec.Codec) {
 	s.Uint(&p.Seen)
-	last := 0.
+	last := -Farthest
 	codec.List(s, &p.all, func(j *PastJob) {
-		gap := j.At - last // a difference takes fewer bytes
-		s.Finite(&gap, &j.Limit, &j.Runtime, &j.Expected, &j.Use)
+		steps := position(j.At) - position(last) // takes fewer bytes than the instant, and is exact
+		s.Uint(&steps)
+		s.Finite(&j.Limit, &j.Runtime, &j.Expected, &j.Use)
 		s.Int(&j.Procs, &j.Queue, &j.Own)
 		s.Uint(&j.User)
 		codec.Optional(s, &j.Asks, func(a *NodeAsks) { a.Code(s) })
 		if s.Reading {
-			j.At = last + gap
+			j.At = atPosition(position(last) + steps)
+			if j.Procs < 1 || !(j.Limit >= 0 && j.Runtime >= 0) || !(j.At >= last && j.At <= Farthest) {
+				s.Fail()
+			}
 		}
 		last = j.At
-		if s.Reading && (j.Procs < 1 || !(j.Limit >= 0 && j.Runtime >= 0) || !(j.At >= -Farthest && j.At <= Farthest)) {
-			s.Fail()
-		}
 	})
 	if s.Reading && p.Seen < uint64(len(p.all)) {
 		s.Fail()
