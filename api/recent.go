@@ -44,12 +44,11 @@ func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput,
 	if q.Since, err = since(in.Since, v.At); err != nil {
 		return nil, ask.Invalid("since", err.Error())
 	}
-	select {
-	case s.counting <- struct{}{}:
-		defer func() { <-s.counting }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := s.enterLedger(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	rows, err := s.opts.Recent(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
