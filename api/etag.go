@@ -66,6 +66,11 @@ func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) 
 	return string(append(b, '"'))
 }
 
+// loadTag returns the tag of an answer that is made from a view and a forecast of the load, which has the given number.
+func (s *Server) loadTag(ctx context.Context, v *readmodel.View, number int64) string {
+	return strings.TrimSuffix(s.tag(ctx, false, v), `"`) + fmt.Sprintf(`-f%d"`, number)
+}
+
 // matches reports whether a header If-None-Match (RFC 9110, section 13.1.2) contains the tag, by weak comparison, or
 // "*".
 func matches(ifNoneMatch, tag string) bool {

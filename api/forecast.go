@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -37,7 +35,7 @@ func (s *Server) getForecast(ctx context.Context, in *forecastInput) (*forecastO
 	if err != nil {
 		return nil, err
 	}
-	tag := strings.TrimSuffix(s.tag(ctx, false, q.View), `"`) + fmt.Sprintf(`-f%d"`, q.Outlook.Number)
+	tag := s.loadTag(ctx, q.View, q.Outlook.Number)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}

@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,7 +42,7 @@ func (s *Server) getWhen(ctx context.Context, in *whenInput) (*whenOutput, error
 	if err != nil {
 		return nil, err
 	}
-	tag := strings.TrimSuffix(s.tag(ctx, false, q.View), `"`) + fmt.Sprintf(`-f%d"`, q.Outlook.Number)
+	tag := s.loadTag(ctx, q.View, q.Outlook.Number)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
