@@ -171,12 +171,9 @@ type JobQuery struct {
 
 // Job finds a waiting job that the caller may see. keep is as in WaitRequest.
 func (s *Service) Job(clusterName, id string, keep float64, c Caller) (*JobQuery, error) {
-	v, err := s.View(clusterName)
+	v, err := s.readCluster(clusterName)
 	if err != nil {
 		return nil, err
-	}
-	if v.At.IsZero() {
-		return nil, nothingRead(v)
 	}
 	all := v.Waiting()
 	i := slices.IndexFunc(all, func(w readmodel.Waiting) bool { return w.Job.ID == id && c.Sees(w.Job.User) })

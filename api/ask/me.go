@@ -50,8 +50,7 @@ type MeQuery struct {
 
 // Me finds the cluster that a user asks about.
 func (s *Service) Me(in MeRequest) (*MeQuery, error) {
-	any := ""
-	v, err := s.ReadView(in.Cluster, &any)
+	v, err := s.readCluster(in.Cluster)
 	if err != nil {
 		return nil, err
 	}

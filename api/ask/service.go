@@ -81,17 +81,21 @@ func (s *Service) clusters() []string {
 	return names
 }
 
+// readCluster returns the view of a cluster. It refuses a cluster without any record.
+func (s *Service) readCluster(name string) (*readmodel.View, error) {
+	v, err := s.View(name)
+	if err == nil && v.At.IsZero() {
+		return nil, nothingRead(v)
+	}
+	return v, err
+}
+
 // ReadView returns the view of a cluster. It refuses a cluster without any record, and an unknown queue if a queue is
 // named. If the jobs of the queue are counted under another queue, it replaces the name by that one.
 func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, error) {
-	v, err := s.View(cluster)
-	switch {
-	case err != nil:
-		return nil, err
-	case v.At.IsZero():
-		return nil, nothingRead(v)
-	case *queue == "":
-		return v, nil
+	v, err := s.readCluster(cluster)
+	if err != nil || *queue == "" {
+		return v, err
 	}
 	return v, FindQueue(v, queue)
 }
@@ -99,8 +103,7 @@ func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, erro
 // ReadViews returns the view of a cluster, or of all clusters with records.
 func (s *Service) ReadViews(name string) ([]*readmodel.View, error) {
 	if name != "" {
-		any := ""
-		v, err := s.ReadView(name, &any)
+		v, err := s.readCluster(name)
 		return []*readmodel.View{v}, err
 	}
 	var out []*readmodel.View

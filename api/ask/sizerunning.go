@@ -40,12 +40,9 @@ func (q *sizeQuery) readRunning() error {
 
 // findRunning looks up the named job, and its queue.
 func (q *sizeQuery) findRunning(clusterName, id string) error {
-	v, err := q.service.View(clusterName)
+	v, err := q.service.readCluster(clusterName)
 	if err != nil {
 		return err
-	}
-	if v.At.IsZero() {
-		return nothingRead(v)
 	}
 	i := slices.IndexFunc(v.Running, func(j *cluster.Job) bool { return j.ID == id })
 	if i < 0 {
