@@ -26,6 +26,9 @@ type jobIndex struct {
 	beyond sync.Map
 	// rests caches simulated rests of waits by EngineID.
 	rests sync.Map
+	// waiting are the waiting jobs with the number of jobs ahead of each.
+	waitingOnce sync.Once
+	waiting     []Waiting
 	// submissions are the limits on running and waiting jobs.
 	submissionsOnce sync.Once
 	submissions     *joblimits.Set

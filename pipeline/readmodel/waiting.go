@@ -13,8 +13,16 @@ type Waiting struct {
 }
 
 // Waiting returns the waiting jobs in the order of their submissions, including held ones. If the rules of the
-// scheduler are known, the jobs ahead follow from them.
+// scheduler are known, the jobs ahead follow from them. It finds them once for each view. The caller must not change
+// them.
 func (v *View) Waiting() []Waiting {
+	index := v.index()
+	index.waitingOnce.Do(func() { index.waiting = v.countAhead() })
+	return index.waiting
+}
+
+// countAhead returns the waiting jobs in the order of their submissions, with the jobs ahead of each.
+func (v *View) countAhead() []Waiting {
 	out := make([]Waiting, len(v.Queued))
 	place := make(map[*cluster.Job]int, len(v.Queued))
 	byPool := map[*cluster.Pool][]*cluster.Job{}
