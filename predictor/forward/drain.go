@@ -36,7 +36,7 @@ func (m *machine) drains() bool {
 		len(c.gates)+len(m.limitNow)+len(c.dependencies.need) > 0 {
 		return false
 	}
-	if m.state.Policy.ranked() && m.next != nil {
+	if m.state.Policy.ByRank() && m.next != nil {
 		return false // a later arrival may go ahead of the probe
 	}
 	if at := m.waiting.first(); at >= 0 && at < m.ahead {

@@ -296,7 +296,7 @@ func (m *machine) arrive() {
 	a := &m.arrival
 	slot := len(m.state.Waiting) - m.state.Behind(a.Rank)
 	rank := 0
-	if m.state.Policy.ranked() {
+	if m.state.Policy.ByRank() {
 		rank = a.Rank
 	}
 	if a.Procs <= m.most && m.mayArrive(a) {
@@ -340,7 +340,7 @@ func (m *machine) join(l late) {
 // addRequest adds the request itself as a job. The job joins the queue once it is eligible.
 func (m *machine) addRequest(r *Request) {
 	rank := 0
-	if m.state.Policy.ranked() {
+	if m.state.Policy.ByRank() {
 		rank = r.Rank
 	}
 	m.request = m.comer(late{

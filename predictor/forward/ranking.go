@@ -57,7 +57,7 @@ func (m *machine) moves() bool { return m.ranks.Ranking != nil }
 func (m *machine) resetRanks(replica int) {
 	s := m.state
 	m.ranks = moving{spare: m.ranks.spare}
-	if s.Ranker == nil || m.plans || !s.Policy.ranked() {
+	if s.Ranker == nil || m.plans || !s.Policy.ByRank() {
 		return
 	}
 	m.ranks.spare = s.Ranker.Begin(replica, m.ranks.spare)

@@ -35,7 +35,9 @@ func (p Policy) String() string {
 }
 
 func (p Policy) backfills() bool { return p == EASY || p == Conservative || p == PriorityEASY }
-func (p Policy) ranked() bool    { return p == PriorityFCFS || p == PriorityEASY }
+
+// ByRank reports whether the policy orders jobs by rank.
+func (p Policy) ByRank() bool { return p == PriorityFCFS || p == PriorityEASY }
 
 // Law is the law of the lifetime of one job. Residual returns a quantile, at the level u in (0, 1), of the seconds
 // that the job still runs at an age in seconds. The age is 0 for a job that starts. The result must be at least 0,
@@ -175,7 +177,7 @@ type Request struct {
 
 // Behind returns the number of jobs at the end of State.Waiting that a request of a rank goes before.
 func (s *State) Behind(rank int) int {
-	if !s.Policy.ranked() {
+	if !s.Policy.ByRank() {
 		return 0
 	}
 	return len(s.Waiting) - sort.Search(len(s.Waiting), func(i int) bool { return s.Waiting[i].Rank > rank })
@@ -274,7 +276,7 @@ func (s *State) check() error {
 				field(isSeconds(w.Limit), "waiting", i, "limit", w.Limit, needSeconds),
 				field(!math.IsNaN(w.Eligible), "waiting", i, "eligible", w.Eligible, "a number"))
 		}
-		if s.Policy.ranked() && i > 0 && w.Rank < s.Waiting[i-1].Rank {
+		if s.Policy.ByRank() && i > 0 && w.Rank < s.Waiting[i-1].Rank {
 			err = errors.Join(err, field(false, "waiting", i, "rank", float64(w.Rank), "the order of the ranks"))
 		}
 	}

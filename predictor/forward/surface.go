@@ -135,7 +135,7 @@ func (p *player) play(c *scene, o *SurfaceOptions, most int, sizes []int, replic
 	p.probe.reset(most, sizes)
 	m.probe, m.ahead, m.gate = &p.probe, len(c.state.Waiting)-o.Behind, gate
 	m.activate(gate)
-	if m.rank = 0; c.state.Policy.ranked() {
+	if m.rank = 0; c.state.Policy.ByRank() {
 		m.rank = o.Rank
 	}
 	m.placeRanked(o)

@@ -72,9 +72,7 @@ func (f *Facts) withTasks(at float64, r *RankedRequest) *Facts {
 }
 
 // ranked reports whether the pool's jobs are in the order of their ranks.
-func (f *Facts) ranked() bool {
-	return f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
-}
+func (f *Facts) ranked() bool { return f.policy.ByRank() }
 
 // lawLike returns the law of the newest job of the same user and queue in the pool, nil if there is none.
 func (f *Facts) lawLike(w *Member) (law *track.Law) {

@@ -210,14 +210,17 @@ func (m *Machine) capacityOf(p *Pool) int {
 }
 
 // rank returns the place of a queue in the pool's order.
-func (p *Pool) rank(queue string) int {
-	if p == nil || p.policy != forward.PriorityEASY && p.policy != forward.PriorityFCFS {
+func (p *Pool) rank(queue string) int { return rankOfQueue(p.policy, p.order, queue) }
+
+// rankOfQueue returns the place of a queue in the order of a policy; 0 if the policy does not order jobs by rank.
+func rankOfQueue(policy forward.Policy, order []string, queue string) int {
+	if !policy.ByRank() {
 		return 0
 	}
-	if i := slices.Index(p.order, queue); i >= 0 {
+	if i := slices.Index(order, queue); i >= 0 {
 		return i
 	}
-	return len(p.order)
+	return len(order)
 }
 
 // NumberOf returns the number of a queue's pool in the list, from 1; 0 if unknown.

@@ -89,7 +89,7 @@ func (m *Machine) Freeze(p *Pool) *Facts {
 		f.policy, f.source = m.cfg.Policy, PolicyConfigured
 	}
 	f.inUse, f.ahead = m.uses(p)
-	if f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS {
+	if f.policy.ByRank() {
 		f.ranks = map[string]track.Amount{}
 		for _, name := range p.Queues {
 			if q := m.tracker.Queues[name]; q != nil && q.Waiting.Total.Jobs > 0 {
@@ -238,9 +238,7 @@ func rankByPriority(priority float64) int {
 	return track.MostPriority - int(math.Min(priority, track.MostPriority))
 }
 
-func (p *Pool) ranked() bool {
-	return p != nil && (p.policy == forward.PriorityEASY || p.policy == forward.PriorityFCFS)
-}
+func (p *Pool) ranked() bool { return p != nil && p.policy.ByRank() }
 
 // state writes the pool into a State of the simulator, at an instant, for requests to which no limit applies.
 func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
@@ -316,8 +314,7 @@ func (f *Facts) rankOf(r *track.Request) int {
 	if f.prioritized {
 		return f.likely(r.Queue)
 	}
-	p := Pool{policy: f.policy, order: f.order}
-	return p.rank(r.Queue)
+	return rankOfQueue(f.policy, f.order, r.Queue)
 }
 
 // rankAt returns the place of a waiting job at an instant.

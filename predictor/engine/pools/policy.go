@@ -52,6 +52,4 @@ func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 
 // byPriority reports whether the jobs' priorities count in a pool. They do unless a policy without priorities is
 // configured.
-func (f *Facts) byPriority() bool {
-	return f.source != PolicyConfigured || f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
-}
+func (f *Facts) byPriority() bool { return f.source != PolicyConfigured || f.policy.ByRank() }
