@@ -77,18 +77,12 @@ type Member struct {
 
 // Freeze returns the present state of a pool, which must not be modified. A nil pool means the whole machine.
 func (m *Machine) Freeze(p *Pool) *Facts {
-	procs := m.capacityOf(p)
-	if p != nil && p.frozen != nil && p.frozen.Procs == procs { // Procs may have changed without an event here
+	// The number of processors may have changed without an event of this pool.
+	if p != nil && p.frozen != nil && p.frozen.Procs == m.capacityOf(p) {
 		p.frozen = p.frozen.withPast(&m.tracker.Past)
 		return p.frozen
 	}
-	f := &Facts{Procs: procs, policy: forward.EASY}
-	if p != nil {
-		f.policy, f.source, f.order, f.outages = p.policy, p.source, p.order, p.Outages
-	} else if m.cfg.PolicyKnown && m.cfg.Policy == forward.FCFS {
-		f.policy, f.source = m.cfg.Policy, PolicyConfigured
-	}
-	f.inUse, f.ahead = m.uses(p)
+	f := m.factsOf(p)
 	if f.policy.ByRank() {
 		f.ranks = map[string]track.Amount{}
 		for _, name := range p.Queues {
@@ -97,7 +91,6 @@ func (m *Machine) Freeze(p *Pool) *Facts {
 			}
 		}
 	}
-	f.later, f.gates = m.comersOf(p, f), m.Gates.Gates()
 	if f.Large = f.inUse.Jobs+f.ahead.Jobs > played; f.Large {
 		f.Surfaces = m.Surfaces
 		if f.prioritized = m.hasPriorities(p, f); f.prioritized {
@@ -109,6 +102,19 @@ func (m *Machine) Freeze(p *Pool) *Facts {
 	if p != nil {
 		p.frozen = f
 	}
+	return f
+}
+
+// factsOf returns the facts of a pool without its jobs. A nil pool means the whole machine.
+func (m *Machine) factsOf(p *Pool) *Facts {
+	f := &Facts{Procs: m.capacityOf(p), policy: forward.EASY}
+	if p != nil {
+		f.policy, f.source, f.order, f.outages = p.policy, p.source, p.order, p.Outages
+	} else if m.cfg.PolicyKnown && m.cfg.Policy == forward.FCFS {
+		f.policy, f.source = m.cfg.Policy, PolicyConfigured
+	}
+	f.inUse, f.ahead = m.uses(p)
+	f.later, f.gates = m.comersOf(p, f), m.Gates.Gates()
 	return f
 }
 

@@ -283,9 +283,8 @@ func (m *Machine) rebuild(p *Pool, events, delay uint64) {
 
 // beginSimulation begins to make the tables of a pool in its present state.
 func (m *Machine) beginSimulation(p *Pool, events, delay uint64) {
-	f := &Facts{Procs: m.capacityOf(p), policy: p.policy, source: p.source, order: p.order, outages: p.Outages}
-	f.inUse, f.ahead = m.uses(p)
-	f.later, f.gates, f.Large = m.comersOf(p, f), m.Gates.Gates(), true
+	f := m.factsOf(p)
+	f.Large = true
 	m.gather(p, f)
 	queues := map[int][]string{}
 	for _, name := range p.Queues {
