@@ -10,7 +10,7 @@ import (
 
 // Openings returns the openings for requests like the given one, whose size and limit are ignored.
 func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
-	out := Openings{Procs: f.Procs, Free: max(0, f.Procs-int(f.inUse.Procs)-f.away(at))}
+	out := Openings{Procs: f.Procs, Free: max(0, f.Free(at))}
 	if f.Large {
 		t := f.table(&r.Request)
 		if t == nil {
@@ -52,7 +52,7 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 		}
 		return f.pivots(roots, at)
 	}
-	s := f.surface(at, f.place(at, r), f.ownerOf(r), known)
+	s := f.surface(at, f.place(at, r), f.ownerOf(r), 0, known)
 	if s == nil {
 		return nil
 	}
@@ -112,11 +112,15 @@ func (f *Facts) place(at float64, r *RankedRequest) int {
 }
 
 // surface simulates a small pool once for all requests at a place in the queue. It returns nil if that is impossible.
-func (f *Facts) surface(at float64, rank int, owner int32, known *Memo) *forward.Surface {
+// without is the key of a waiting job that has left the queue, 0 for none. known must be for the same key.
+func (f *Facts) surface(at float64, rank int, owner int32, without uint64, known *Memo) *forward.Surface {
 	return Ask(known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, at)
 		s.Gates = f.gates.Coarse(at)
+		if without != 0 {
+			s.Waiting = slices.DeleteFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == without })
+		}
 		return playAll(&s, forward.Ranked{Rank: rank, Owner: owner}, s.Behind(rank))
 	})
 }

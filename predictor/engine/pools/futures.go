@@ -30,7 +30,8 @@ func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if waits, bound := c.waitsWithin(f, r); bound {
 		return waits
 	}
-	return byFuture(c.surface(f, f.place(c.at, r), f.ownerOf(r)), r.Procs, r.Limit)
+	surface := f.surface(c.at, f.place(c.at, r), f.ownerOf(r), c.without, c.known)
+	return byFuture(surface, r.Procs, r.Limit)
 }
 
 // waitsWithin simulates a request to which limits apply, in the same futures. bound is false if none of the limits
@@ -59,19 +60,6 @@ func waitsIn(s *forward.State, r *forward.Request) []float64 {
 		waits[i] = futures[i].Wait
 	}
 	return waits
-}
-
-func (c *Futures) surface(f *Facts, rank int, owner int32) *forward.Surface {
-	if c.without == 0 {
-		return f.surface(c.at, rank, owner, c.known)
-	}
-	return Ask(c.known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
-		var s forward.State
-		f.state(&s, c.at)
-		s.Gates = f.gates.Coarse(c.at)
-		s.Waiting = slices.DeleteFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == c.without })
-		return playAll(&s, forward.Ranked{Rank: rank, Owner: owner}, s.Behind(rank))
-	})
 }
 
 func byFuture(s *forward.Surface, procs int, limit float64) []float64 {

@@ -516,7 +516,7 @@ func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 		}
 	}
 	out.JobsAhead, out.ProcsAhead = int(ahead.Jobs), int(ahead.Procs)
-	out.Free = max(0, f.Procs-int(f.inUse.Procs)-f.away(at))
+	out.Free = max(0, f.Free(at))
 	out.Needed = max(0, out.ProcsAhead+r.Procs-out.Free)
 	return out
 }
