@@ -7,13 +7,6 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// addUnknown adds n unknown features.
-func (r *featureRow) addUnknown(n int) {
-	for range n {
-		r.add(math.NaN())
-	}
-}
-
 // vacancy adds the time at which the request would fit, and the free processors then.
 func (r *featureRow) vacancy() {
 	v := r.pool.Vacancy(r.Instant, &r.Request, &r.scratch.Scratch)

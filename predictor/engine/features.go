@@ -149,9 +149,8 @@ func newFeatures(without []string, oracle func(id uint64) float64) (*features, e
 type featureRow struct {
 	*View
 	*resolvedRequest
-	experts  *expertFeatures
-	capacity float64             // see unitCapacity
-	similar  *track.SimilarFacts // facts about the jobs of its queue and size class
+	experts *expertFeatures
+	similar *track.SimilarFacts // facts about the jobs of its queue and size class
 	// queueSmaller is the sum of the waiting jobs in its queue that are not larger than the request.
 	queueSmaller track.Amount
 	scratch      *scratch
@@ -167,17 +166,23 @@ func (r *featureRow) add(values ...float64) {
 	}
 }
 
-// unitCapacity replaces the machine's capacity in features. Free processors are counted down from it, and work is in
-// processor-seconds. A known capacity is constant, so no information is lost. If the capacity is estimated, rows from
-// before a better estimate would not be comparable with later rows. That increased the loss on the first half of
-// SDSC-SP2 by 3 to 4 %.
+// addUnknown adds n unknown features.
+func (r *featureRow) addUnknown(n int) {
+	for range n {
+		r.add(math.NaN())
+	}
+}
+
+// unitCapacity replaces the machine's capacity in features: free processors are counted down from it. Likewise work is
+// in processor-seconds, not relative to the capacity. A known capacity is constant, so no information is lost. If the
+// capacity is estimated, rows from before a better estimate would not be comparable with later rows. That increased the
+// loss on the first half of SDSC-SP2 by 3 to 4 %.
 const unitCapacity = 1.0
 
 // row returns the features of a request at the view's instant, in the scratch memory.
 func (v *View) row(j *resolvedRequest, h *expertFeatures, c *scratch) []float32 {
-	r := &featureRow{View: v, resolvedRequest: j, experts: h, capacity: unitCapacity,
-		similar: j.queue.Sizes[j.size], out: slices.Grow(c.row[:0], len(v.features.names)), scratch: c,
-		pool: v.poolOf(j.Queue)}
+	r := &featureRow{View: v, resolvedRequest: j, experts: h, similar: j.queue.Sizes[j.size],
+		out: slices.Grow(c.row[:0], len(v.features.names)), scratch: c, pool: v.poolOf(j.Queue)}
 	r.waiters = r.pool.Waiters(v.Instant, &j.Request, j.user.Number)
 	if r.similar == nil {
 		r.similar = track.NoSimilarJobs()
@@ -186,9 +191,7 @@ func (v *View) row(j *resolvedRequest, h *expertFeatures, c *scratch) []float32 
 	for i := range v.features.groups {
 		g := &v.features.groups[i]
 		if slices.Contains(v.features.without, g.name) {
-			for range g.features {
-				r.add(math.NaN())
-			}
+			r.addUnknown(len(g.features))
 			continue
 		}
 		g.write(r)
@@ -211,17 +214,17 @@ func (r *featureRow) request() {
 }
 
 func (r *featureRow) machine() {
-	free := r.capacity - r.Running.Procs
-	r.add(free, free-float64(r.Procs), r.Running.Jobs, r.WorkLeft/r.capacity, r.LimitsLeft/r.capacity)
+	free := unitCapacity - r.Running.Procs
+	r.add(free, free-float64(r.Procs), r.Running.Jobs, r.WorkLeft, r.LimitsLeft)
 }
 
 func (r *featureRow) waiting() {
 	w := r.Waiting
 	both, bySize, byLimit := w.UpTo(r.size, r.limit)
-	r.add(w.Total.Jobs, w.Total.Procs, w.Total.Work/r.capacity)
-	r.add(bySize.Jobs, bySize.Work/r.capacity, byLimit.Jobs, byLimit.Work/r.capacity, both.Jobs, both.Work/r.capacity)
+	r.add(w.Total.Jobs, w.Total.Procs, w.Total.Work)
+	r.add(bySize.Jobs, bySize.Work, byLimit.Jobs, byLimit.Work, both.Jobs, both.Work)
 	q := r.queue
-	r.add(q.WaitingCounts.Total.Jobs, q.WaitingCounts.Total.Work/r.capacity, r.queueSmaller.Jobs, q.Running.Procs)
+	r.add(q.WaitingCounts.Total.Jobs, q.WaitingCounts.Total.Work, r.queueSmaller.Jobs, q.Running.Procs)
 }
 
 func (r *featureRow) ages() {
@@ -236,7 +239,7 @@ func (r *featureRow) userFacts() {
 		same = 1
 	}
 	alike := u.AlikeOf(r.queue.Code, r.size)
-	r.add(u.Waiting.Jobs, u.Waiting.Work/r.capacity, u.Running.Jobs, u.Running.Procs, now-u.Oldest)
+	r.add(u.Waiting.Jobs, u.Waiting.Work, u.Running.Jobs, u.Running.Procs, now-u.Oldest)
 	r.add(now-u.LastSubmit, same, now-u.LastStart.At, u.LastStart.Wait, alike.Wait, now-alike.At, u.Recent.Fast.Value())
 }
 
@@ -250,8 +253,8 @@ func (r *featureRow) recent() {
 func (r *featureRow) similarJobs() {
 	fav := r.favored(r.queue)
 	cell := r.queue.WaitingCounts.BySize(r.size)
-	r.add(r.Instant-r.similar.Newest.Submit, r.similar.Newest.Wait, cell.Jobs, fav.Jobs, fav.Work/r.capacity,
-		r.queueSmaller.Work/r.capacity)
+	r.add(r.Instant-r.similar.Newest.Submit, r.similar.Newest.Wait, cell.Jobs, fav.Jobs, fav.Work,
+		r.queueSmaller.Work)
 }
 
 func (r *featureRow) bounds() { r.add(r.experts.qbetsMedian, r.experts.qbetsHigh) }
@@ -275,9 +278,7 @@ func (r *featureRow) orders() {
 		r.add(r.experts.orders...)
 		return
 	}
-	for range pools.OrderCount() {
-		r.add(math.NaN())
-	}
+	r.addUnknown(pools.OrderCount())
 }
 
 // favored returns the sum of the waiting jobs in the queue and in all queues with shorter recent waits.
