@@ -24,13 +24,7 @@ func (e *Engine) checkCapacity(p *pools.Pool) {
 	if p == nil || p.Name == "" || p.Procs == 0 {
 		return
 	}
-	now := p.Procs
-	for _, o := range p.Outages {
-		if o.From <= e.tracker.Clock && e.tracker.Clock < o.Until {
-			now = max(0, now-o.Procs)
-		}
-	}
-	e.ensemble.Monitor.SetCapacity(p.Name, now, p.Queues, pools.MostPools)
+	e.ensemble.Monitor.SetCapacity(p.Name, p.Available(e.tracker.Clock), p.Queues, pools.MostPools)
 }
 
 // react handles noticed changes. After a change of all jobs, rows from before it get less weight, and trees are

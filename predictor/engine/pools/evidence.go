@@ -57,7 +57,7 @@ func unknownWaiters() Waiters {
 }
 
 // Free returns the processors that are free at an instant; it is negative if more are in use than the capacity.
-func (f *Facts) Free(at float64) int { return f.Procs - int(f.inUse.Procs) - f.away(at) }
+func (f *Facts) Free(at float64) int { return f.Procs - int(f.inUse.Procs) - away(f.outages, at) }
 
 // Waiters counts the waiting jobs relative to a request of the user with the given number.
 func (f *Facts) Waiters(at float64, r *track.Request, user uint64) Waiters {

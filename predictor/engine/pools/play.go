@@ -298,9 +298,10 @@ func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forwa
 	return holds
 }
 
-// away returns the processors that outages take at an instant.
-func (f *Facts) away(at float64) int { return away(f.outages, at) }
+// Available returns the processors of a pool that outages leave at an instant.
+func (p *Pool) Available(at float64) int { return max(0, p.Procs-away(p.Outages, at)) }
 
+// away returns the processors that outages take at an instant.
 func away(outages []Outage, at float64) int {
 	n := 0
 	for _, o := range outages {
