@@ -53,7 +53,7 @@ type comers struct {
 	// of the jobs from which the queues' ranks come.
 	owners  map[uint64]int32
 	typical map[int]int32
-	moves   *priorityMoves
+	moves   *PriorityMoves
 	// nodes has the pool's nodes, and names the names of its queues by code. Both are nil if nodes are not known.
 	nodes *Nodes
 	names map[int]string

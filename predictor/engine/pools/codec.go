@@ -269,8 +269,8 @@ func (m *Machine) CodePools(s *codec.Codec) {
 }
 
 // codeMoves reads or writes the causes of changes of priorities. It omits the rules, see Facts.AttachPriorities.
-func codeMoves(s *codec.Codec, p **priorityMoves) {
-	codec.Optional(s, p, func(v *priorityMoves) {
+func codeMoves(s *codec.Codec, p **PriorityMoves) {
+	codec.Optional(s, p, func(v *PriorityMoves) {
 		s.Finite(&v.last)
 		s.Flag(&v.seen)
 		s.Reals(&v.factors)

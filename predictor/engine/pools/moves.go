@@ -23,7 +23,7 @@ type projection struct {
 	// factors has the results of the scheduler's last computation, by owner. It is empty without usage.
 	factors []float64
 	scratch *fairshare.Calculator
-	frozen  *priorityMoves
+	frozen  *PriorityMoves
 	// owners has the owners of the users, by the users' numbers, once they were requested. users is the number of all
 	// users at the time of that request.
 	owners map[uint64]int32
@@ -118,7 +118,7 @@ func (m *Machine) Reprioritized(now float64) {
 }
 
 // ShareFactor returns the factor of fair share of a user in an account, NaN if it is unknown.
-func (p *priorityMoves) ShareFactor(account, user string) float64 {
+func (p *PriorityMoves) ShareFactor(account, user string) float64 {
 	if p == nil || len(p.factors) == 0 {
 		return math.NaN()
 	}
@@ -129,9 +129,6 @@ func (p *priorityMoves) ShareFactor(account, user string) float64 {
 	return p.factors[owner]
 }
 
-// PriorityMoves are the priorities of an instant with the rules by which they change.
-type PriorityMoves = priorityMoves
-
 // Moves returns the rules by which priorities change from now on; nil for none.
 func (m *Machine) Moves() *PriorityMoves {
 	p := &m.projection
@@ -139,7 +136,7 @@ func (m *Machine) Moves() *PriorityMoves {
 		return nil
 	}
 	if p.frozen == nil {
-		p.frozen = &priorityMoves{priorities: p.priorities, last: p.last, seen: p.seen, factors: p.factors}
+		p.frozen = &PriorityMoves{priorities: p.priorities, last: p.last, seen: p.seen, factors: p.factors}
 		if p.usage != nil {
 			p.frozen.usage = &fairshare.Usage{}
 			p.frozen.usage.CopyFrom(p.usage)
@@ -148,8 +145,8 @@ func (m *Machine) Moves() *PriorityMoves {
 	return p.frozen
 }
 
-// priorityMoves has the rules by which priorities of waiting jobs change. It is immutable.
-type priorityMoves struct {
+// PriorityMoves are the priorities of an instant with the rules by which they change. They are immutable.
+type PriorityMoves struct {
 	priorities *fairshare.Priorities
 	usage      *fairshare.Usage
 	last       float64
@@ -264,7 +261,7 @@ func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 func (w *Member) since() float64 { return math.Max(w.Submit, w.eligible) }
 
 // ageIn returns the part of a job's priority that comes from its age at the last computation before an instant.
-func (p *priorityMoves) ageIn(at, since float64) float64 {
+func (p *PriorityMoves) ageIn(at, since float64) float64 {
 	computed := p.last
 	if at < computed {
 		computed -= math.Ceil((computed-at)/p.priorities.Period) * p.priorities.Period
@@ -274,17 +271,17 @@ func (p *priorityMoves) ageIn(at, since float64) float64 {
 
 // rankNow returns the rank of a waiting job as of the last computation: the reported priority and its growth with age
 // since then.
-func (p *priorityMoves) rankNow(w *Member) int {
+func (p *PriorityMoves) rankNow(w *Member) int {
 	return w.rank - int(math.Round(p.ageIn(p.last, w.since())-p.ageIn(w.reported, w.since())))
 }
 
 // rankYoung returns the rank of a job like the given waiting one, but submitted now.
-func (p *priorityMoves) rankYoung(w *Member) int {
+func (p *PriorityMoves) rankYoung(w *Member) int {
 	return w.rank + int(math.Round(p.ageIn(w.reported, w.since())))
 }
 
 // between returns the change of a job's rank if the job had another owner.
-func (p *priorityMoves) between(from, to int32) int {
+func (p *PriorityMoves) between(from, to int32) int {
 	if from == fairshare.None || to == fairshare.None || len(p.factors) == 0 {
 		return 0
 	}
@@ -293,7 +290,7 @@ func (p *priorityMoves) between(from, to int32) int {
 
 // ranker changes priorities in the futures of a pool from an instant on.
 type ranker struct {
-	*priorityMoves
+	*PriorityMoves
 	at        float64
 	elsewhere []ownerRate
 }

@@ -10,7 +10,7 @@ import (
 // replicas compute ranks at every period: a month is simulated in few steps, in the order of time.
 func TestRankingOfLaterComputation(t *testing.T) {
 	const month = 30 * 86400
-	r := &ranker{priorityMoves: &priorityMoves{
+	r := &ranker{PriorityMoves: &PriorityMoves{
 		priorities: &fairshare.Priorities{Age: 1000, MaxAge: 7 * 86400, Period: 1}, last: 1e12}}
 	k := r.Begin(0, nil)
 	last, steps := 0., 0

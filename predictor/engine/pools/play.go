@@ -38,7 +38,7 @@ type Facts struct {
 	later             comers
 	fitted            *rules.Priority // the fitted order of starts, nil if the policy's order is used
 	// Changes of priorities, if the pool is simulated with them; nil if priorities stay constant.
-	moves  *priorityMoves
+	moves  *PriorityMoves
 	others []ownerRate // jobs in other pools, if priorities change
 	gates  *rules.Gates
 	nodes  nodeUse // has no nodes if only processors are simulated
