@@ -113,7 +113,8 @@ func (h *policyHistory) learn(now float64, kind byte, id uint64, j *learn.Job) {
 	_ = err // the error names queues that the learner leaves out, which are left out here, too
 }
 
-func (m *Machine) ruleJob(j *track.Job) *learn.Job {
+// learnJob returns a job in the form for learners of policies.
+func learnJob(j *track.Job) *learn.Job {
 	return &learn.Job{ID: int64(j.ID), Queue: j.Queue, Partition: j.Partition, Procs: j.Procs, Limit: j.Limit}
 }
 
@@ -135,7 +136,7 @@ func (m *Machine) LearnSubmit(now float64, j *track.Job) {
 	if j.Observed = !m.configured(j.Queue); !j.Observed {
 		return
 	}
-	m.PolicyLearner.each(func(h *policyHistory) { h.submit(now, j.ID, m.ruleJob(j)) })
+	m.PolicyLearner.each(func(h *policyHistory) { h.submit(now, j.ID, learnJob(j)) })
 	m.rotateLearners(now)
 }
 
@@ -167,13 +168,13 @@ func (m *Machine) rotateLearners(now float64) {
 func (m *Machine) catchUp(now float64, h *policyHistory) {
 	for _, j := range m.tracker.RunningJobs {
 		if j.Observed {
-			h.submit(now, j.ID, m.ruleJob(j))
+			h.submit(now, j.ID, learnJob(j))
 			h.other(StartEvent, now, j.ID)
 		}
 	}
 	for _, j := range m.tracker.Line.Waiting() {
 		if j.Observed {
-			h.submit(now, j.ID, m.ruleJob(j))
+			h.submit(now, j.ID, learnJob(j))
 		}
 	}
 }
