@@ -75,36 +75,35 @@ type Pool struct {
 
 // regroup recomputes the pools.
 func (m *Machine) regroup() {
-	p := m
-	old, before := p.All, p.Of
-	p.All, p.Of = nil, map[string]*Pool{}
+	old, before := m.All, m.Of
+	m.All, m.Of = nil, map[string]*Pool{}
 	byName := map[string]*Pool{}
-	for _, queue := range slices.Sorted(maps.Keys(p.configuredPools)) {
-		t := p.configuredPools[queue]
+	for _, queue := range slices.Sorted(maps.Keys(m.configuredPools)) {
+		t := m.configuredPools[queue]
 		b := byName[t.Name]
 		if b == nil {
-			b = &Pool{Name: t.Name, Procs: t.Procs, policy: forward.EASY, Outages: p.outages[t.Name]}
-			m.choosePolicy(b, &t, p.finding(queue))
+			b = &Pool{Name: t.Name, Procs: t.Procs, policy: forward.EASY, Outages: m.outages[t.Name]}
+			m.choosePolicy(b, &t, m.finding(queue))
 			byName[t.Name] = b
-			p.All = append(p.All, b)
+			m.All = append(m.All, b)
 		}
 		b.Queues = append(b.Queues, queue)
-		p.Of[queue] = b
+		m.Of[queue] = b
 	}
-	for _, l := range p.Learnt {
+	for _, l := range m.Learnt {
 		b := &Pool{Procs: l.Procs, learnt: true}
 		m.choosePolicy(b, &PoolConfig{}, &l.Finding)
 		for _, queue := range l.Queues {
-			if p.Of[queue] == nil {
+			if m.Of[queue] == nil {
 				b.Queues = append(b.Queues, queue)
-				p.Of[queue] = b
+				m.Of[queue] = b
 			}
 		}
 		if len(b.Queues) > 0 {
-			p.All = append(p.All, b)
+			m.All = append(m.All, b)
 		}
 	}
-	for _, b := range p.All {
+	for _, b := range m.All {
 		for _, o := range old {
 			if o.Name == b.Name && slices.Equal(o.Queues, b.Queues) {
 				b.surfaceAge = o.surfaceAge
@@ -112,10 +111,10 @@ func (m *Machine) regroup() {
 		}
 	}
 	for _, q := range m.tracker.InOrder {
-		q.Pool = p.NumberOf(q.Name)
+		q.Pool = m.NumberOf(q.Name)
 	}
 	m.inherit(before)
-	p.version++
+	m.version++
 }
 
 func (m *Machine) finding(queue string) *learn.Finding {
