@@ -149,14 +149,10 @@ func (g *Group) merge(o Group) {
 
 // codeCensus reads or writes a census, which may be nil.
 func codeCensus(s *codec.Codec, v **census) {
-	known := *v != nil
-	if s.Flag(&known); !known {
-		return
-	}
-	if s.Reading {
-		*v = &census{}
-	}
-	c := *v
+	codec.Optional(s, v, func(c *census) { c.code(s) })
+}
+
+func (c *census) code(s *codec.Codec) {
 	s.Finite(&c.at)
 	for _, r := range [...]*releases{&c.limits, &c.expected} {
 		s.Reals(&r.ends)

@@ -355,15 +355,8 @@ func (f *Facts) nodeOpenings(at float64, r *RankedRequest) []forward.Opening {
 }
 
 func codeNodes(s *codec.Codec, n **Nodes) {
-	known := *n != nil
-	if s.Flag(&known); !known {
-		return
-	}
-	if s.Reading {
-		*n = &Nodes{}
-	}
-	s.JSON(*n)
-	if s.Reading && !s.Bad {
+	codec.Optional(s, n, func(all *Nodes) { s.JSON(all) })
+	if s.Reading && !s.Bad && *n != nil {
 		again := (*n).bounded()
 		s.Check(again != nil, "nodes that cannot be played")
 		*n = again

@@ -75,24 +75,18 @@ func (l *GateLearner) Code(s *codec.Codec) {
 }
 
 func codeSummary(s *codec.Codec, v **GateSummary) {
-	known := *v != nil
-	if s.Flag(&known); !known {
-		*v = nil
-		return
-	}
-	if s.Reading {
-		*v = &GateSummary{}
-	}
-	s.Int(&(*v).Starts)
-	s.Finite(&(*v).Exposure)
-	codec.List(s, &(*v).Classes, func(c *GateCounts) {
-		s.Int(&c.Class)
-		s.Flag(&c.Gate)
-		s.Sparse(c.Starts[:])
-		s.Sparse(c.Exposure[:])
-		if s.Reading && (c.Class < 0 || c.Class >= track.LimitClasses) {
-			s.Fail()
-		}
+	codec.Optional(s, v, func(g *GateSummary) {
+		s.Int(&g.Starts)
+		s.Finite(&g.Exposure)
+		codec.List(s, &g.Classes, func(c *GateCounts) {
+			s.Int(&c.Class)
+			s.Flag(&c.Gate)
+			s.Sparse(c.Starts[:])
+			s.Sparse(c.Exposure[:])
+			if s.Reading && (c.Class < 0 || c.Class >= track.LimitClasses) {
+				s.Fail()
+			}
+		})
 	})
 }
 

@@ -162,14 +162,11 @@ func (h *WeekHazard) Until(at, level float64) float64 {
 
 // CodeWeekHazard reads or writes a table, which may be nil.
 func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
-	known := *h != nil
-	if s.Flag(&known); !known {
-		return
-	}
-	if s.Reading {
-		*h = &WeekHazard{}
-	}
-	all := (*h).cumulated[:]
+	codec.Optional(s, h, func(v *WeekHazard) { v.code(s) })
+}
+
+func (h *WeekHazard) code(s *codec.Codec) {
+	all := h.cumulated[:]
 	if s.Singles(&all); s.Reading {
 		rising := slices.IsSortedFunc(all, func(a, b float32) int {
 			if a < b {
@@ -184,7 +181,7 @@ func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
 			s.Fail()
 			return
 		}
-		copy((*h).cumulated[:], all)
+		copy(h.cumulated[:], all)
 	}
 }
 
@@ -271,19 +268,14 @@ func untilTime(at, seconds float64) float64 {
 
 // CodeDayClock reads or writes a clock, which may be nil.
 func CodeDayClock(s *codec.Codec, c **DayClock) {
-	known := *c != nil
-	if s.Flag(&known); !known {
-		return
-	}
-	if s.Reading {
-		*c = &DayClock{}
-	}
-	s.Reals(&(*c).times)
-	s.Finite(&(*c).peak, &(*c).share)
-	if s.Reading && (len((*c).times) < leastDayTimes || len((*c).times) > mostDayTimes) {
-		(*c).times = make([]float64, leastDayTimes)
-		s.Fail()
-	}
+	codec.Optional(s, c, func(d *DayClock) {
+		s.Reals(&d.times)
+		s.Finite(&d.peak, &d.share)
+		if s.Reading && (len(d.times) < leastDayTimes || len(d.times) > mostDayTimes) {
+			d.times = make([]float64, leastDayTimes)
+			s.Fail()
+		}
+	})
 }
 
 // StartClock has the times at which jobs of a limit class start: by half hours of the week, and by times of day.
