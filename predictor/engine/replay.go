@@ -153,9 +153,9 @@ func (e *Engine) trainNow() {
 	e.learner.TrainNow()
 }
 
-// submitInPlan records a submission without a forecast. It returns false if the job needs a forecast. ask returns the
-// row of the job.
-func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, ask func() *View) bool {
+// submitInPlan records a submission without a forecast. It returns false if the job needs a forecast. viewAt returns
+// the view of the submission, for the row of the job.
+func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, viewAt func() *View) bool {
 	what, first := e.replay.next()
 	if first {
 		e.setGrowth()
@@ -166,7 +166,7 @@ func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request
 		return false
 	case rowOnly:
 		e.pools.RefreshTables(e.pools.Of[r.Queue], e.events)
-		v := ask()
+		v := viewAt()
 		e.enter(submitted, now, id, r, v.rowOf(&r, &e.scratch))
 		e.observe(v, id, &r)
 	default:
