@@ -228,9 +228,6 @@ func (f *engineFeeder) MarshalBinary() ([]byte, error) { return f.engine.Marshal
 // UnmarshalBinary restores an engine that MarshalBinary saved.
 func (f *engineFeeder) UnmarshalBinary(data []byte) error { return f.engine.UnmarshalBinary(data) }
 
-// peersOf returns the names of the experts whose answers the ledger keeps beside the forecast.
-func peersOf() []string { return []string{"qbets", "limits", "downey_combined"} }
-
 // answerOf converts a forecast to the form of the ledger.
 func answerOf(f *engine.Forecast, procs int) accuracy.Answer {
 	out := accuracy.Answer{Procs: procs, Ahead: f.JobsAhead, AheadProcs: f.ProcsAhead}
@@ -243,9 +240,10 @@ func answerOf(f *engine.Forecast, procs int) accuracy.Answer {
 		out.Blocked, out.Eligible = accuracy.Finite(f.Blocked), accuracy.Finite(f.Eligible)
 	}
 	names := ensemble.Names()
-	for _, name := range peersOf() {
-		if i := slices.Index(names, name); i < len(f.Experts) && f.Experts[i] != nil {
-			out.Peers = append(out.Peers, modelstore.Peer{Method: name, Quantiles: accuracy.Finite(f.Experts[i])})
+	// The ledger keeps the answers of these experts beside the forecast.
+	for _, k := range [...]int{ensemble.QbetsBound, ensemble.Limits, ensemble.DowneyCombined} {
+		if k < len(f.Experts) && f.Experts[k] != nil {
+			out.Peers = append(out.Peers, modelstore.Peer{Method: names[k], Quantiles: accuracy.Finite(f.Experts[k])})
 		}
 	}
 	return out
