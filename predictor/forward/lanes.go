@@ -174,6 +174,20 @@ func (q *lanes) first() int {
 	return -1
 }
 
+// after returns the position of the first waiting job at or after a position, or -1.
+func (q *lanes) after(at int) int {
+	for k := at / 64; k < len(q.words); k++ {
+		w := q.words[k]
+		if k == at/64 {
+			w &= ^uint64(0) << (at % 64)
+		}
+		if w != 0 {
+			return k*64 + bits.TrailingZeros64(w)
+		}
+	}
+	return -1
+}
+
 // smallest returns a lower bound of the sizes of the waiting jobs.
 func (q *lanes) smallest(l *layout) int {
 	for i := range q.lane {

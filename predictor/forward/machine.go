@@ -264,6 +264,17 @@ func (m *machine) happen() {
 	}
 }
 
+// unlock lets a job of the state compete that was not eligible before, or waited for other jobs.
+func (m *machine) unlock(at int) {
+	switch {
+	case isAwaiting(m.needNow, at):
+	case m.moves():
+		m.joinRanked(m.rankedJob(at))
+	case !park(m.gateNow, m.gateOf, at):
+		m.waiting.add(&m.layout, at)
+	}
+}
+
 // run schedules the next event of a running job.
 func (m *machine) run(id int32) {
 	t := &m.jobs[id]

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/waitcast/waitcast/internal/byend"
 )
@@ -295,20 +294,6 @@ func (m *machine) following(c *cursor) waiter {
 	}
 	c.at = at + 1
 	return m.old(at)
-}
-
-// after returns the position of the first waiting job at or after a position, or -1.
-func (q *lanes) after(at int) int {
-	for k := at / 64; k < len(q.words); k++ {
-		w := q.words[k]
-		if k == at/64 {
-			w &= ^uint64(0) << (at % 64)
-		}
-		if w != 0 {
-			return k*64 + bits.TrailingZeros64(w)
-		}
-	}
-	return -1
 }
 
 // mayBackfill finds nodes for a job such that the job does not delay the first one. It reports whether there are any.

@@ -173,7 +173,7 @@ func (n *nodeScene) placeRunning(s *State) {
 		bw, bg, bn, bp := demand(b)
 		return cmp.Or(cmp.Compare(bw, aw), cmp.Compare(bg, ag), cmp.Compare(bn, an), cmp.Compare(bp, ap))
 	})
-	var f finder
+	f := &n.finder
 	for _, i := range unknown {
 		r := &s.Running[i]
 		shape := n.shape(r.Needs, int32(r.Procs)) //nolint:gosec // checked

@@ -30,9 +30,7 @@ type shape struct {
 
 // shape returns the shape of a job of some processors. Without needs only the processors count.
 func (n *nodeScene) shape(d *Needs, procs int32) shape {
-	if d == nil {
-		d = &n.spread
-	}
+	d = n.needsOf(d)
 	s := shape{needs: d, order: uint8(min(1, d.GPUs))} //nolint:gosec // 0 or 1
 	switch {
 	case d.Whole:

@@ -183,14 +183,3 @@ func (m *machine) endRanked(t *task) {
 		m.ranks.Ended(t.owner, int(t.procs), t.start, m.now)
 	}
 }
-
-// unlock lets a job of the state compete that was not eligible before, or waited for other jobs.
-func (m *machine) unlock(at int) {
-	switch {
-	case isAwaiting(m.needNow, at):
-	case m.moves():
-		m.joinRanked(m.rankedJob(at))
-	case !park(m.gateNow, m.gateOf, at):
-		m.waiting.add(&m.layout, at)
-	}
-}
