@@ -176,7 +176,7 @@ func standardTable(p *page, f *wire.LoadForecast) {
 		return
 	}
 	p.WriteString("\nHow long a job would wait that is submitted then, in the simulation: the median (and 19 of 20)\n")
-	t := tabwriter.NewWriter(&p.Buffer, 0, 0, 2, ' ', 0)
+	t := p.columns()
 	fmt.Fprintln(t, "\t"+strings.Join(jobs, "\t")) //nolint:errcheck // a buffer
 	for i := range f.Loads[0].Horizons {
 		h := f.Loads[0].Horizons[i].HorizonSeconds

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,15 +52,13 @@ func historyText(h *wire.History, zone *time.Location) []byte {
 	if len(h.Days) == 0 {
 		p.Line("", "No job has started in this time.")
 	} else {
-		var table bytes.Buffer
-		w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+		w := p.columns()
 		fmt.Fprintln(w, "day\tqueue\tstarted\tmedian wait\t9 of 10 waited at most")
 		for _, d := range h.Days {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", d.Day, console.Printable(d.Queue), d.Started,
 				duration.Format(fromSeconds(d.Median)), duration.Format(fromSeconds(d.P90)))
 		}
 		_ = w.Flush() // cannot fail, because it writes to memory
-		p.Write(table.Bytes())
 	}
 	p.Line("", "")
 	if h.NextOffset != nil {

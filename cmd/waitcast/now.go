@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,8 +51,7 @@ func (a *app) now(ctx context.Context, cluster string, request job.Request) erro
 // nowText writes the jobs that would start at once. Each opening has one line.
 func nowText(n *wire.Now, zone *time.Location) []byte {
 	var p page
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	w := p.columns()
 	fmt.Fprintln(w, "queue\tfree\tup to procs\tfor up to\tstarts at once\tlikely (90 %)")
 	several := false
 	for i := range n.Queues {
@@ -83,7 +80,6 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 		}
 	}
 	_ = w.Flush() // cannot fail, because it writes to memory
-	p.Write(table.Bytes())
 	p.Line("", "")
 	for i := range n.Queues {
 		if q := &n.Queues[i]; len(q.Openings) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
@@ -129,3 +130,6 @@ func fromSeconds(s float64) time.Duration {
 
 // page is a text page that shows an answer of the daemon.
 type page struct{ console.TextPage }
+
+// columns returns a writer of cells, which tabs separate. Its Flush appends the cells to the page in aligned columns.
+func (p *page) columns() *tabwriter.Writer { return tabwriter.NewWriter(&p.Buffer, 0, 0, 2, ' ', 0) }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,8 +39,7 @@ func (a *app) queues(ctx context.Context, cluster string) error {
 // queuesText writes one line for each queue.
 func queuesText(all *wire.Queues, zone *time.Location) []byte {
 	var p page
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	w := p.columns()
 	fmt.Fprintln(w, "queue\twaiting\t(procs)\theld\trunning\t(procs)\tin use")
 	for i := range all.Queues {
 		q := &all.Queues[i]
@@ -54,7 +51,6 @@ func queuesText(all *wire.Queues, zone *time.Location) []byte {
 			q.RunningJobs, q.RunningProcs, inUse(all, q))
 	}
 	_ = w.Flush() // cannot fail, because it writes to memory
-	p.Write(table.Bytes())
 	p.Line("", "")
 	p.asOf(all.AsOf, all.AgeSeconds, zone)
 	return p.Bytes()

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,14 +154,12 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	if !all && len(shown) > shownSizes {
 		shown = shown[:shownSizes]
 	}
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	w := p.columns()
 	fmt.Fprintln(w, sizeHead(s))
 	for i := range shown {
 		fmt.Fprintln(w, sizeRow(s, &shown[i]))
 	}
 	_ = w.Flush() // cannot fail, because it writes to memory
-	p.Write(table.Bytes())
 	p.below(len(s.Candidates)-len(shown), s.LeftOut)
 	p.asOf(s.AsOf, s.AgeSeconds, zone)
 	return p.Bytes()

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -175,8 +173,7 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	if !all && len(shown) > shownSizes {
 		shown = shown[:shownSizes]
 	}
-	var table bytes.Buffer
-	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	t := p.columns()
 	head := "procs\tqueue\tlimit\twait\t8 of 10 cases\tin 10 min\tstart\tbest"
 	if w.Candidates[0].StartBy != nil {
 		head += "\tby " + instant(&w.Candidates[0].StartBy.At, zone)
@@ -189,7 +186,6 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 		fmt.Fprintln(t, waitsRow(w, &shown[i], zone))
 	}
 	_ = t.Flush() // cannot fail, because it writes to memory
-	p.Write(table.Bytes())
 	p.below(len(w.Candidates)-len(shown), w.LeftOut)
 	p.asOf(w.AsOf, w.AgeSeconds, zone)
 	return p.Bytes()

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,8 +68,7 @@ func (a *app) when(ctx context.Context, cluster string, r job.Request, hours int
 // whenText writes the waits, one line for each hour.
 func whenText(w *wire.When, zone *time.Location) []byte {
 	var p page
-	var table bytes.Buffer
-	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	t := p.columns()
 	fmt.Fprintln(t, "\tsubmitted\tmedian wait\thalf the cases\t19 of 20 cases")
 	none := true
 	for _, h := range w.Hours {
@@ -84,7 +81,6 @@ func whenText(w *wire.When, zone *time.Location) []byte {
 			band(q.P25, q.P75), upTo(q.P95))
 	}
 	_ = t.Flush() // cannot fail, because it writes to memory
-	p.Write(table.Bytes())
 	p.Line("", "")
 	if none {
 		p.Line("Best", "no hour is marked")

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,8 +172,7 @@ func whereText(w *whereAnswer, zone *time.Location) []byte {
 		best := &w.Candidates[0]
 		p.Line("Advice", "queue "+best.Queue+" of cluster "+best.Cluster+": "+medianText(best))
 		p.Line("", "")
-		var table bytes.Buffer
-		t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+		t := p.columns()
 		fmt.Fprintln(t, "cluster\tqueue\twait\t8 of 10 cases\tin 10 min\tstart")
 		for i := range w.Candidates {
 			c := &w.Candidates[i]
@@ -184,7 +181,6 @@ func whereText(w *whereAnswer, zone *time.Location) []byte {
 				percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone))
 		}
 		_ = t.Flush() // cannot fail, because it writes to memory
-		p.Write(table.Bytes())
 		p.Line("", "")
 	}
 	for _, l := range w.LeftOut {
