@@ -6,7 +6,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 )
 
@@ -24,15 +23,8 @@ func (s *Server) registerCurves(a huma.API) {
 }
 
 func (s *Server) getCurves(ctx context.Context, in *modelInput) (*curvesOutput, error) {
-	v, err := s.ask.View(in.Cluster)
+	v, tag, err := s.findModel(ctx, in)
 	if err != nil {
-		return nil, err
-	}
-	if err := ask.FindQueue(v, &in.Queue); err != nil {
-		return nil, err
-	}
-	tag := s.tag(ctx, false, v)
-	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
 	return &curvesOutput{ETag: tag, Body: s.ask.Curves(v, in.Queue)}, nil

@@ -5,8 +5,10 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 type modelInput struct {
@@ -29,16 +31,22 @@ func (s *Server) registerModel(a huma.API) {
 }
 
 func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, error) {
-	v, err := s.ask.View(in.Cluster)
+	v, tag, err := s.findModel(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := ask.FindQueue(v, &in.Queue); err != nil {
-		return nil, err
-	}
-	tag := s.tag(ctx, false, v)
-	if err := unchanged(in.IfNoneMatch, tag); err != nil {
-		return nil, err
-	}
 	return &modelOutput{ETag: tag, Body: s.ask.Models(v, in.Queue)}, nil
+}
+
+// findModel returns the view with the models of the requested queue, and the tag of the answer. It replaces the name of
+// the queue if the jobs of the queue are counted under another one.
+func (s *Server) findModel(ctx context.Context, in *modelInput) (v *readmodel.View, tag string, err error) {
+	if v, err = s.ask.View(in.Cluster); err != nil {
+		return nil, "", err
+	}
+	if err := ask.FindQueue(v, &in.Queue); err != nil {
+		return nil, "", err
+	}
+	tag = s.tag(ctx, false, v)
+	return v, tag, unchanged(in.IfNoneMatch, tag)
 }
