@@ -141,7 +141,7 @@ func (p *pool) takeOut(outages []job.Outage, now time.Time) {
 			continue
 		}
 		p.Outages = append(p.Outages, o)
-		if o.From.After(now) || !o.Until.IsZero() && !o.Until.After(now) {
+		if !o.InForce(now) {
 			continue
 		}
 		gone := Vector{Procs: int64(o.Procs), Nodes: int64(o.Nodes), GPUs: int64(o.GPUs), Memory: o.Memory}

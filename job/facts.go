@@ -108,6 +108,11 @@ type Outage struct {
 	Flags []string `json:"flags,omitempty"`
 }
 
+// InForce reports whether the outage has begun by an instant and is not over then.
+func (o *Outage) InForce(at time.Time) bool {
+	return !o.From.After(at) && (o.Until.IsZero() || o.Until.After(at))
+}
+
 // QueueFacts are the rules of one queue.
 type QueueFacts struct {
 	Name string `json:"name"`

@@ -187,7 +187,7 @@ func (f *engineFeeder) pools(s *cluster.State) {
 				until = clock(o.Until)
 			}
 			// An outage that has begun is already left out of the pool's capacity.
-			if !o.From.After(s.Now()) && until > clock(s.Now()) {
+			if o.InForce(s.Now()) {
 				told.Procs += o.Procs
 			}
 			away = append(away, engine.Outage{From: clock(o.From), Until: until, Procs: o.Procs,

@@ -62,7 +62,7 @@ func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {
-		if !o.From.After(s.Now) && (o.Until.IsZero() || o.Until.After(s.Now)) {
+		if o.InForce(s.Now) {
 			full += s.taken(&o)
 		}
 	}

@@ -90,7 +90,7 @@ func poolsOf(v *cluster.View, at time.Time) []outlook.Pool {
 				continue
 			}
 			// The capacity excludes this outage already.
-			if !o.From.After(v.At) && (o.Until.IsZero() || o.Until.After(v.At)) {
+			if o.InForce(v.At) {
 				pool.Procs += o.Procs
 			}
 			pool.Outages = append(pool.Outages, away)
