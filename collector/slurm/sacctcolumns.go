@@ -90,7 +90,7 @@ func columnOf(name []byte) column {
 	return amountColumnOf(name)
 }
 
-// amountColumnOf maps the names of the columns of amounts, and of the list of nodes.
+// amountColumnOf maps the names of the columns of amounts, of the list of nodes and of the cluster.
 func amountColumnOf(name []byte) column {
 	switch strings.ToLower(string(name)) {
 	case "timelimitraw":

@@ -167,7 +167,7 @@ func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	return jobs, time.UnixMilli(first).UTC()
 }
 
-// toMillis converts milliseconds to seconds, rounded to the precision of a float32.
+// toMillis returns seconds, rounded to milliseconds.
 func toMillis(seconds float32) float64 { return math.Round(float64(seconds)*1000) / 1000 }
 
 // each iterates over the jobs of a queue.

@@ -405,4 +405,4 @@ func (m *Models) UnmarshalBinary(data []byte) error {
 }
 
 // Classes are the lifetime classes in the order of QueueView.Lifetimes.
-func Classes() []string { return []string{job.Sequential, job.Parallel} }
+func Classes() []string { return slices.Clone(classes[:]) }
