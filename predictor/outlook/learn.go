@@ -2,7 +2,6 @@ package outlook
 
 import (
 	"hash/fnv"
-	"math"
 
 	"github.com/waitcast/waitcast/predictor/residual"
 )
@@ -25,7 +24,7 @@ type total struct{ Jobs, Work float64 }
 // Submitted records a job that joins a queue at its Submit. It ignores invalid jobs (without processors or an
 // instant).
 func (f *Forecaster) Submitted(j Job) {
-	if j.Procs < 1 || j.Procs > math.MaxInt32/2 || !isTime(j.Submit) || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
+	if !isProcs(j.Procs) || !isLimit(j.Limit) || !isTime(j.Submit) {
 		return
 	}
 	if _, known := f.live[j.ID]; known {

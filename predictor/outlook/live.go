@@ -2,7 +2,6 @@ package outlook
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -33,7 +32,7 @@ func (f *Forecaster) Live() []uint64 {
 // not decrease.
 func (f *Forecaster) Updated(j Job) {
 	i, ok := f.live[j.ID]
-	if !ok || j.Procs < 1 || j.Procs > math.MaxInt32/2 || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
+	if !ok || !isProcs(j.Procs) || !isLimit(j.Limit) {
 		return
 	}
 	known := f.jobs[j.ID]

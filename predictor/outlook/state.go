@@ -60,7 +60,9 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("outlook: %s is %v: need %s", e.Field, e.Value, e.Need)
 }
 
-func isTime(x float64) bool { return x >= 0 && x < 1e15 }
+func isTime(x float64) bool  { return x >= 0 && x < 1e15 }
+func isProcs(n int) bool     { return n >= 1 && n <= math.MaxInt32/2 }
+func isLimit(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
 // check returns an error for an invalid State.
 func (s *State) check() error {
@@ -71,7 +73,7 @@ func (s *State) check() error {
 		return &StateError{"number of pools", float64(len(s.Pools)), "1 to 1024"}
 	}
 	for i, p := range s.Pools {
-		if p.Procs < 1 || p.Procs > math.MaxInt32/2 {
+		if !isProcs(p.Procs) {
 			return &StateError{fmt.Sprintf("pools[%d].procs", i), float64(p.Procs), "1 to 2^30"}
 		}
 		for _, o := range p.Outages {
@@ -87,10 +89,10 @@ func (s *State) check() error {
 	}{{"running", s.Running}, {"waiting", s.Waiting}} {
 		for i := range list.jobs {
 			j := &list.jobs[i]
-			if j.Procs < 1 || j.Procs > math.MaxInt32/2 {
+			if !isProcs(j.Procs) {
 				return &StateError{fmt.Sprintf("%s[%d].procs", list.name, i), float64(j.Procs), "1 to 2^30"}
 			}
-			if !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
+			if !isLimit(j.Limit) {
 				return &StateError{fmt.Sprintf("%s[%d].limit", list.name, i), j.Limit, "seconds from 0"}
 			}
 		}
