@@ -93,7 +93,7 @@ func (a *aside) init() {
 	}
 }
 
-// release removes and returns the events that use accepts, in the order in which they were set aside.
+// release passes the events to use, in the order in which they were set aside. It removes those that use accepts.
 func (a *aside) release(use func(asideEvent) bool) {
 	a.next, a.count = time.Time{}, 0
 	for _, n := range slices.Sorted(maps.Keys(a.groups)) {

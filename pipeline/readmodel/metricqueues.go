@@ -23,8 +23,12 @@ func (v *View) MetricQueues() []string {
 // MetricScores returns the scores by the queues of detailed metrics. Under queuenames.Other it has only that queue's
 // own Errors, because errors cannot be added up. Readers must not change the scores.
 func (v *View) MetricScores() map[accuracy.Key]*accuracy.Score {
-	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
-	return pooled(v.Scores, rename, accuracy.Sum)
+	return pooled(v.Scores, v.metricKey, accuracy.Sum)
+}
+
+// metricKey returns the key of detailed metrics under which a key counts.
+func (v *View) metricKey(k accuracy.Key) accuracy.Key {
+	return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size}
 }
 
 // MetricRecent returns the figures of the newest forecasts by the queues of detailed metrics. Readers must not change
@@ -36,8 +40,7 @@ func (v *View) MetricRecent() map[string]*accuracy.Figures {
 // MetricDecided returns the decided forecasts by the queues of detailed metrics. The first result is by queue and
 // size, the second has the newest by queue. Readers must not change them.
 func (v *View) MetricDecided() (map[accuracy.Key]*accuracy.DecidedCounts, map[string]*accuracy.NewestDecided) {
-	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
-	return pooled(v.Decided.Counts, rename, accuracy.SumDecided),
+	return pooled(v.Decided.Counts, v.metricKey, accuracy.SumDecided),
 		pooled(v.Decided.Newest, v.MetricQueue, accuracy.SumNewest)
 }
 
