@@ -92,8 +92,8 @@ func TestPoolsOfAMachine(t *testing.T) {
 	}
 }
 
-// TestUseOfPools proves that what a job holds counts in the job's own pool, whatever happens to the job and to the
-// pools.
+// TestUseOfPools proves that what a job holds counts in the job's own pool, from its start to its end. A pool without a
+// configured size is as large as the highest use so far.
 func TestUseOfPools(t *testing.T) {
 	in := func(ev job.Event, queue string, procs int) job.Event {
 		ev.Queue, ev.Procs = queue, procs

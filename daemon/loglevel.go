@@ -18,7 +18,7 @@ import (
 // concurrent use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
-	// log receives a message for each change of the level. It shows messages whatever the level is.
+	// log receives a message for each change of the level. It shows messages at every level.
 	log *zap.Logger
 	now func() time.Time
 	// after calls a function once after a duration. The returned function cancels that call.

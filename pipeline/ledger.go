@@ -182,8 +182,8 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of jobs of which too little has been known for too long. For a job of unknown size or
-// queue it makes one forecast for each possible size.
+// expire makes the forecasts of jobs that have waited too long for their details, or for the job on which they depend.
+// For a job of unknown size or queue it makes one forecast for each possible size.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {

@@ -119,9 +119,9 @@ func TestDependencyOnAnotherPool(t *testing.T) {
 	}
 }
 
-// TestDependencyOnAnUnknownJob proves that a job that is held for a job of which the engine has received nothing is not
-// simulated until the engine receives that job. Once that one has ended, the first job competes. An engine that is
-// restored does the same, even if it has forgotten that the other one ended.
+// TestDependencyOnAnUnknownJob holds a job for another one that the engine has not received. It proves that the held
+// job is not simulated until the engine receives the other one. Once the other one has ended, the held job competes. An
+// engine that is restored does the same, even if it has forgotten that the other one ended.
 func TestDependencyOnAnUnknownJob(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})

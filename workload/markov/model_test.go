@@ -347,8 +347,8 @@ func (h *history) step(t testing.TB, rng *rand.Rand, models ...*markov.Model) {
 	}
 }
 
-// TestAnyOrderGivesTheBatchCounts proves that, in whatever order jobs end or are reported as never run, the counts
-// always equal those of the resolved sequence.
+// TestAnyOrderGivesTheBatchCounts proves that the counts equal those of the resolved sequence. They do so for every
+// order in which jobs end or are reported as never run.
 func TestAnyOrderGivesTheBatchCounts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
