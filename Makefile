@@ -7,7 +7,7 @@ FUZZTIME  ?= 10m
 PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests of a package that run at a time, of those that call t.Parallel: they wait for schedulers and deadlines.
 BESIDE    ?= 4
-# After this time the tests of a package are ended: three times what the longest takes on a busy machine.
+# After this time the tests of a package are ended: twice what the longest takes on a busy machine.
 TIMEOUT   ?= 30m
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./research/liveload ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite ./research/soak ./research/papers
