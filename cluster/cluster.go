@@ -60,8 +60,8 @@ type Job struct {
 // Running reports whether the job has started. A suspended job counts as running.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
 
-// DetailsPending reports whether the size of the job, or its size and its queue, are still unknown because no record so
-// far has its request or its allocation.
+// DetailsPending reports whether the size of the job, and perhaps its queue, is still unknown, because no record so far
+// has its request or its allocation.
 func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
 
 // Guessed reports whether the size or the queue of a job is a guess because no record has it yet.

@@ -54,9 +54,9 @@ type Hooks struct {
 // missed, come before the change by the event itself. A change's event carries its attempt. If the changes' events
 // are applied in their order to the state before them, without Known, they make the same changes.
 //
-// A record of the same kind, time and attributes as one applied before changes nothing, at any later point. Two cases
-// cannot be distinguished. In the first, records of one job at one instant contradict each other (other than its move
-// out of the first queue). In the second, one of such records was lost.
+// A record of the same kind, time and attributes as one applied before changes nothing, however late it comes. A
+// repeated record cannot be recognized in two cases: if records of one job at one instant contradict each other (other
+// than by its move out of the first queue), and if one of such records was lost.
 //
 // Apply removes a running job without an end (by a derived End, which is no lifetime; Counts.LostEnds) in two cases.
 // In the first, the job is submitted again. In the second, its deletion was requested, and an event comes that is

@@ -78,7 +78,7 @@ const (
 // Pool is a set of nodes for which only the jobs of some queues compete. Queues that share a node share the pool.
 type Pool struct {
 	Name string
-	// Queues use the pool; they are sorted. If there are none, all queues use it that have no other pool.
+	// Queues use the pool; they are sorted. If there are none, the pool serves all queues that have no other pool.
 	Queues []string
 	// Has is what jobs can use now, without nodes that are down or in a current outage. Used is what running jobs
 	// hold.
@@ -120,8 +120,8 @@ func (p *Pool) Capacity(d Dimension) int {
 	return int(p.Has[d])
 }
 
-// Room returns the number of processors of the pool, and how many of them are free. It is 0 free ones if running jobs
-// hold more than the pool has. All answers take capacity and free processors from this method.
+// Room returns the number of processors of the pool, and how many of them are free. free is 0 if running jobs hold more
+// than the pool has. All answers take capacity and free processors from this method.
 func (p *Pool) Room() (procs, free int) {
 	procs = p.Capacity(Procs)
 	return procs, max(0, procs-int(p.Used[Procs]))

@@ -116,8 +116,8 @@ type Attributes struct {
 // do not assign jobs to individual nodes.
 const MostNamed = 512
 
-// UnknownAfter is the value of After for a job that waits for other jobs in an unknown way. The empty text means that
-// the record does not say it.
+// UnknownAfter is the value of After for a job that waits for other jobs in an unknown way. An empty After means that
+// the record has no information about this.
 const UnknownAfter = "?"
 
 // NoNice is the value of Nice for a job whose priority is no longer lowered or raised.
@@ -131,8 +131,8 @@ func (a *Attributes) Lowered() int64 {
 	return a.Nice
 }
 
-// NoThrottle is the value of Throttle for an array whose tasks may all run at once. 0 means that the record does not
-// say it.
+// NoThrottle is the value of Throttle for an array whose tasks may all run at once. 0 means that the record has no
+// information about this.
 const NoThrottle = -1
 
 // Merge returns a, with every nonzero field of b in place of a's field: the later record counts.

@@ -49,7 +49,8 @@ func (s *survival) Survival(seconds float64) float64 {
 	return 1 - s.b0 - s.b1*math.Log(seconds)
 }
 
-// Models returns the law of lifetimes for a job of a queue and size. false means that too few lifetimes are known.
+// Models provides fitted laws of lifetimes. Law returns the law for a job in the given queue with the given number of
+// processors; false means that too few lifetimes are known.
 type Models interface {
 	Law(queue string, procs int) (Law, bool)
 }
@@ -57,7 +58,7 @@ type Models interface {
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
-	// Wait is the distribution that has the quantiles of the result and the outages of the pool.
+	// Wait is the distribution of the wait: the quantiles of Result, moved out of the outages of the pool.
 	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
@@ -83,8 +84,8 @@ func NewForecaster() *Forecaster {
 	return &Forecaster{levels: waittime.Levels(), calc: headqueue.Calc{Replicas: askedReplicas}}
 }
 
-// askedReplicas is the number of replicas of the queue for an answer to a request. It is four times the number for
-// the forecast of each arriving job. That halves the error.
+// askedReplicas is the number of simulated replicas of the queue for an answer to a request. It is four times the
+// number for the forecast of each arriving job, which halves the sampling error.
 const askedReplicas = 512
 
 // Forecast forecasts the wait of the scene's request if it is submitted at the scene's instant. The error is a
@@ -118,7 +119,8 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	return out, out.Serve(scene, out.Quantiles)
 }
 
-// Serve gives the forecast quantiles at the levels of answers, with the outages of the scene.
+// Serve replaces the forecast's quantiles by the given ones, which are at the levels of answers, after moving them out
+// of the outages of the scene.
 func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	d, err := scene.Distribution(quantiles)
 	if err != nil {
@@ -128,15 +130,15 @@ func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	return nil
 }
 
-// These are the reasons of this package, beside those of headqueue.
+// These are the reasons of this package. Package headqueue has more.
 const (
 	ReasonUnknownSize     headqueue.Reason = "unknown_size"
 	ReasonUnknownCapacity headqueue.Reason = "unknown_capacity"
 	ReasonUnknownQueue    headqueue.Reason = "unknown_queue"
 )
 
-// set computes the numeric state from the scene. Ages are as of the whole second. So the answers within a second
-// share the work on the jobs ahead.
+// set computes the numeric state from the scene. Ages are computed at the last whole second, so that all answers within
+// a second share the work on the jobs ahead.
 func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 	now := scene.Now.Truncate(time.Second)
 	f.state.Running, f.state.Ahead = f.state.Running[:0], f.state.Ahead[:0]

@@ -24,7 +24,7 @@ type Scene struct {
 	// Running are the jobs that hold a part of the pool. They started at Now or before.
 	Running []*cluster.Job
 	// Ahead are the jobs that wait for the pool and go before the request, in the order in which they will start. An
-	// array is one of them, with the number of its tasks.
+	// array is one entry, with the number of its tasks.
 	Ahead  []*cluster.Job
 	Models Models
 }
@@ -53,7 +53,7 @@ func (s *Scene) SizeOf(j *cluster.Job) int {
 // can be forecast.
 const maxTasks = 10_000
 
-// tasks returns the number of jobs that a waiting record stands for.
+// tasks returns the number of tasks of a waiting array, at most maxTasks; 1 for other jobs.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
 // closures returns the times at which the request cannot start, because an outage that it would run into leaves too
@@ -111,9 +111,9 @@ func (s *Scene) MoveOut(waits []float64) bool {
 	return moved
 }
 
-// Distribution returns the distribution of the request's wait with the given quantiles at the levels of answers. It
-// makes the quantiles rise, and moves them out of outages, which they ignore. The error is a
-// *waittime.QuantilesError.
+// Distribution returns the distribution of the request's wait from quantiles at the levels of answers. The quantiles
+// may fall with the level, and they ignore outages: Distribution makes them rise and moves them out of the outages. The
+// error is a *waittime.QuantilesError.
 func (s *Scene) Distribution(quantiles []float64) (*waittime.Distribution, error) {
 	closed, _ := s.closures()
 	return waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles), closed...)

@@ -118,7 +118,7 @@ func (c *candidates) makeRoom(l *lane) {
 	l.rebuild()
 }
 
-// insert makes a slot for a job in the middle of a lane. It is slow, because that is rare.
+// insert makes a slot for a job in the middle of a lane. It is slow, which does not matter, because this is rare.
 func (c *candidates) insert(p *Pool, l *lane, r Ref) int {
 	at := len(l.refs)
 	for at > 0 && (l.refs[at-1] == None || p.Seq(l.refs[at-1]) > p.Seq(r)) {

@@ -17,7 +17,7 @@ type Usage struct {
 	period float64 // seconds between two computations
 }
 
-// These are Slurm's defaults, in seconds.
+// defaultPeriod is Slurm's default time between two computations (PriorityCalcPeriod), in seconds.
 const defaultPeriod = 300
 
 // least is the value of scale below which all values are rescaled. It is far above the underflow to 0.

@@ -22,7 +22,7 @@ type Candidate struct {
 	// Run is the law of the candidate's runtime, finite and above 0. The job is the same at any size. So if it runs
 	// long for its size in one candidate, it does so in all of them.
 	Run Law
-	// Billing is a factor of the objective's price of a processor-hour; 0 stands for 1.
+	// Billing is a factor of the price of a processor-hour (Objective.ProcHour) for this candidate; 0 stands for 1.
 	Billing float64
 }
 
@@ -73,10 +73,10 @@ func (e *TooLargeError) Error() string {
 		e.Procs, e.MaxProcs)
 }
 
-// stepCandidates is the number of candidates per step. Their work is about that of one forecast.
+// stepCandidates is the number of candidates between two calls of step. They take about as long as one forecast.
 const stepCandidates = 16
 
-// stepAfter calls step when the work for some candidates is done.
+// stepAfter calls step once for every stepCandidates candidates; i is the index of the candidate that is done.
 func stepAfter(i int, step func() error) error {
 	if i%stepCandidates != stepCandidates-1 {
 		return nil
@@ -158,7 +158,8 @@ func (c *Candidate) check(i int) error {
 	return nil
 }
 
-// rises returns a *LawError unless the law's quantiles at the levels of answers are not negative and rise.
+// rises returns a *LawError if, at the levels of answers, a quantile of the law is negative or below the previous one,
+// or if the mean is not a number of at least 0.
 func rises(l Law) error {
 	last := 0.
 	for i, p := range waittime.Levels() {

@@ -25,8 +25,9 @@ type Answer struct {
 	// Gain is the gain over the request, nil without a request.
 	Gain *Gain
 
-	// These are quantiles at Levels. Those of the finish are exact if the wait or the runtime is certain. Otherwise
-	// they are quantiles of about 2,000 combinations, with an error of at most 2 %.
+	// These are quantiles at the levels of answers (waittime.Levels), and means. The quantiles of the finish are exact
+	// if the wait or the runtime is certain. Otherwise they are quantiles of about 2,000 combinations, with an error of
+	// at most 2 %.
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
 	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: the time before the change of

@@ -16,8 +16,8 @@
 // processors and are assumed to be independent. That is exact for pools without common users. If the pools have
 // common peaks of submissions, the true dependence is stronger.
 //
-// The deviation of the runtime is common to all candidates, because the job is the same. It is independent of the
-// wait.
+// The deviation of the runtime from its median is common to all candidates, because the job is the same. It is
+// independent of the wait.
 //
 // Seconds are float64, from the instant of the request.
 package advice

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// strata is the number of futures that represent a law given by quantiles. They are the middles of strata equal
-	// parts of the law's probability.
+	// strata is the number of futures that represent a law given by quantiles. The futures are the quantiles at the
+	// middles of that many equal parts of the probability.
 	strata = 100
-	// A random runtime is represented by at least leastNodes values (middles of equal parts of the probability).
-	// There are more values, up to mostNodes, if that gives about mostAtoms combinations with the futures.
+	// A random runtime is represented by leastNodes to mostNodes values, which are the quantiles at the middles of
+	// equal parts of the probability. Their number is chosen to give about mostAtoms combinations with the futures.
 	leastNodes, mostNodes = 20, 400
 	mostAtoms             = 2000
 )
@@ -174,7 +174,7 @@ func sumQuantile(waits, runs []float64, p float64) float64 {
 	return high
 }
 
-// probabilities says how probably a candidate is better, or worse, than others.
+// probabilities are the probabilities that a candidate turns out better, or worse, than others.
 type probabilities struct {
 	best                                float64 // of all candidates; equally good ones share this
 	betterThanRequest, worseThanRequest float64
@@ -254,7 +254,7 @@ func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
 }
 
 // share returns the probability that a winner of one future of a pool is best, averaged over all futures of the other
-// pools. The probability is 0 in futures with a lower loss. At equal loss it is 1 divided by the number of all best
+// pools. The probability is 0 if another pool has a lower loss. At equal loss it is 1 divided by the number of all best
 // candidates. Given the numbers n_1, n_2, ... of best candidates in the other pools,
 //
 //	1/(n + n_1 + n_2 + ...) = integral from 0 to 1 of t^(n-1) t^n_1 t^n_2 ... dt,

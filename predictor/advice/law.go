@@ -14,8 +14,8 @@ import (
 // Law is the distribution of a wait or a runtime, in seconds. The law of a wait with known quantiles is a
 // *waittime.Distribution. A law is immutable and safe for concurrent use.
 type Law interface {
-	// Quantile returns the p-quantile, p from 0 to 1. It does not decrease with p. It is +Inf if the job never starts
-	// with a probability above 1-p.
+	// Quantile returns the p-quantile, p from 0 to 1. It does not decrease with p. It is +Inf if the probability that
+	// the job never starts is above 1-p.
 	Quantile(p float64) float64
 	// CDF returns the probability of at most the given number of seconds.
 	CDF(seconds float64) float64
@@ -85,7 +85,7 @@ func (l LogNormal) Mean() float64 {
 	return l.Median * (body + (1-Cut)*(math.Exp(s*z)+math.Exp(-s*z)))
 }
 
-// normal returns the normal quantile at p. p is limited to Cut.
+// normal returns the quantile of the standard normal law at p, with p limited to [1-Cut, Cut].
 func normal(p float64) float64 { return distuv.UnitNormal.Quantile(min(max(p, 1-Cut), Cut)) }
 
 // Samples is the empirical law of a sample. Use NewSamples to create one.

@@ -17,7 +17,7 @@ type Steady struct {
 	Hold float64
 }
 
-// Standing is the standing advice. The zero value means none.
+// Standing is the advice that stands at present. The zero value means none.
 type Standing struct {
 	Name  string  // name of the candidate
 	Since float64 // seconds, from the caller's origin

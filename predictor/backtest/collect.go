@@ -54,7 +54,7 @@ type rivalDay struct {
 	waitcast, other [4]float64
 }
 
-// stepSums are the sums of a Step.
+// stepSums is a Step with the sums from which its scores are computed.
 type stepSums struct {
 	Step
 	served, qbets sums
@@ -269,7 +269,7 @@ func (c *collector) result(constant Constant) *DetailResult {
 	return out
 }
 
-// spans groups the jobs by time. There are at most most spans, and the length of each is a whole multiple of unit.
+// spans groups the jobs by time, in equal spans whose length is a multiple of unit. There are no more spans than most.
 func (c *collector) spans(first, length, unit float64, most int) []Group {
 	span := unit * math.Max(1, math.Ceil((math.Floor(length/unit)+1)/float64(most)))
 	return groups(c.jobs, int(length/span)+1, func(s *scoredJob) int { return int(s.since / span) },
@@ -305,7 +305,7 @@ func (c *collector) byQueue() []Group {
 		})
 }
 
-// group scores the jobs that has selects. It returns nil if there are none.
+// group scores the jobs for which has returns true. It returns nil if there are none.
 func (c *collector) group(has func(*scoredJob) bool) *Group {
 	var members []int32
 	for i := range c.jobs {

@@ -51,7 +51,7 @@ func (t *Trace) happenings() []happening {
 	return out
 }
 
-// leaves returns the kind of event by which the job left.
+// leaves returns the kind of the event by which the job leaves.
 func (j *Job) leaves() changes.Kind {
 	switch {
 	case j.Cancelled:

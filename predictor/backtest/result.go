@@ -24,10 +24,10 @@ type TraceResult struct {
 	ForecastJobs int            `json:"forecast_jobs,omitempty"`
 	Resolution   float64        `json:"resolution_seconds"`
 	Methods      []MethodResult `json:"methods"`
-	// Constant is the best constant forecast in hindsight. It is the number that the largest share of waits is within
-	// a factor 2 of.
+	// Constant is the best constant forecast in hindsight: the number of seconds that differs from the largest share of
+	// waits by a factor of at most 2.
 	Constant Constant `json:"best_constant"`
-	// Importance is each feature's share of the gain of the median's trees, in decreasing order.
+	// Importance is each feature's share of the gain of the trees for the median, in decreasing order.
 	Importance []Importance `json:"feature_importance,omitempty"`
 	*DetailResult
 	// Seconds is the duration of the backtest.
@@ -60,7 +60,7 @@ type Importance struct {
 	Gain    float64 `json:"gain"`
 }
 
-// Figures are the scores of a group of jobs. Levels are keys: "0.5", "0.75", "0.9", "0.95".
+// Figures are the scores of a group of jobs. The keys of the maps are levels: "0.5", "0.75", "0.9", "0.95".
 type Figures struct {
 	N int `json:"n"`
 	// Coverage is [P(W < q), P(W <= q)].
@@ -82,8 +82,8 @@ type MethodResult struct {
 	// Each is null if one of its two is constant.
 	R    *float64 `json:"r"`
 	RLog *float64 `json:"r_log"`
-	// MedianAbsError is the median of |wait - median forecast|. Interval is the mean of the 0.95 quantile minus the
-	// median.
+	// MedianAbsError is the median of |wait - median forecast|. Interval is the mean difference between the 0.95
+	// quantile and the median. Both are in seconds.
 	MedianAbsError *float64 `json:"median_abs_error_seconds"`
 	Interval       *float64 `json:"interval_seconds"`
 	// WithCancelled is the coverage in which the jobs that never ran count, too.
@@ -99,8 +99,8 @@ type Strata struct {
 }
 
 // WithCancelled is the coverage over all jobs, in the form that a daemon publishes (coverage.OutcomeHistogram). A job
-// that was cancelled after a quantile had passed is a miss of that quantile. For the jobs cancelled before, the other
-// jobs get more weight. q is rounded to the resolution of the log.
+// that was cancelled after a quantile had passed is a miss of that quantile. In place of the jobs that were cancelled
+// earlier, the other jobs get more weight. q is rounded to the resolution of the log.
 type WithCancelled struct {
 	// Cancelled is the number of cancelled jobs. Censored has, by level, the number of those that were cancelled
 	// before the quantile.
@@ -112,11 +112,11 @@ type WithCancelled struct {
 	Unweighted map[string][2]float64 `json:"coverage_unweighted"`
 }
 
-// Calibration reports whether levels cover the promised shares of waits. There are three tests of the interval [P(W <
-// q-), P(W <= q+)], where q- and q+ are q rounded down and up to the log's resolution. Over the whole trace, it must
-// come within 0.02 of the level. Over the jobs with a median above 60 s, it must, too. Month by month (30 days with
-// at least 500 jobs), it must come within 0.05 or two day-block bootstrap errors for 95 % of the pairs of month and
-// level.
+// Calibration reports whether levels cover the promised shares of waits. It has three tests of the interval [P(W < q-),
+// P(W <= q+)], where q- and q+ are q rounded down and up to the log's resolution. Over the whole trace, the interval
+// must come within 0.02 of the level. The same must hold over the jobs with a median above 60 s. In each month (30 days
+// with at least 500 jobs), it must come within 0.05 or two day-block bootstrap errors of the level; 95 % of the pairs
+// of month and level must pass.
 type Calibration struct {
 	Pass       bool                  `json:"pass"`
 	Whole      map[string]CoverageOf `json:"whole"`
@@ -125,7 +125,7 @@ type Calibration struct {
 	MonthsHeld float64               `json:"month_pairs_held"`
 }
 
-// CoverageOf has one level's interval, its distance from the level, and the verdict whether that is allowed.
+// CoverageOf has the interval of one level, its distance from the level, and whether that distance is allowed.
 type CoverageOf struct {
 	Interval [2]float64 `json:"interval"`
 	Miss     float64    `json:"miss"`

@@ -99,7 +99,7 @@ type run struct {
 	forecasts int // number of jobs that a fast replay forecasts
 }
 
-// begin begins a plan.
+// begin begins a fast replay of the engine by a plan, and excludes from scoring the jobs that it does not forecast.
 func (r *run) begin(e *engine.Engine, plan engine.Replay) {
 	plan.Submissions = len(r.trace.Jobs)
 	e.BeginReplay(plan)

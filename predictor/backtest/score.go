@@ -115,7 +115,7 @@ func (m *methodScore) cancelled(waited float64, q []float64) {
 	m.judge(coverage.Submission{Age: math.Inf(1), Waited: waited}, q)
 }
 
-// judge scores a job whose wait has ended.
+// judge scores a started or cancelled job.
 func (m *methodScore) judge(s coverage.Submission, q []float64) {
 	for i, v := range q {
 		m.everybody[i].Add(s.Judge(v, m.resolution))

@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Job is one job of a trace. Instants are in seconds since the start of a workload file. For other logs they are in
-// seconds since 1970.
+// Job is one job of a trace. Instants are in seconds: since the start of the log for a workload file, otherwise since
+// 1970.
 type Job struct {
 	// Number is the job's number in the log, or its index if a Name identifies the job.
 	Number int64
@@ -72,7 +72,8 @@ type Trace struct {
 	Name  string
 	Procs int // the header's MaxProcs, 0 if it is missing
 	Jobs  []Job
-	// Dated is true if instants count from Epoch, in Unix seconds. Otherwise their origin is unknown.
+	// Dated is true if Epoch is known: the Unix time, in seconds, from which instants count. Otherwise their origin is
+	// unknown.
 	Dated bool
 	Epoch float64
 	// Bad is the number of records that were left out because they have no size or no submit time.

@@ -21,14 +21,14 @@
 //
 // The weights follow a change of regime, because they are mixed with the prior after each step (fixed share: M.
 // Herbster and M. Warmuth, "Tracking the best expert", Machine Learning 32, 1998). Compared with a sequence of
-// combinations that changes m times, this adds O(m ln(K/share)) / eta to the bound. E and V forget with
-// Config.Memory.
+// combinations that changes m times, this adds O(m ln(K/share)) / eta to the bound. E_k and V_k are discounted, so that
+// they cover about the last Config.Memory outcomes.
 //
-// A group (a queue, a size class) has weights of its own. They start at the common weights, and fixed share mixes
-// them with those. A second aggregation chooses between the common combination and the groups' combinations. Outcomes
-// are learnt in any order and after any delay. The bound is then for the forecasts of the combination as it was when
-// they were learnt. Each outstanding outcome costs at most one step more (P. Joulani, A. Gyorgy and C. Szepesvari,
-// "Online learning under delayed feedback", ICML 2013).
+// A group (a queue, a size class) has weights of its own. They start at the common weights, and fixed share mixes them
+// with the common weights. A second aggregation chooses between the common combination and the groups' combinations.
+// Outcomes are learnt in any order and after any delay. The bound then holds for the forecasts that the combination
+// would have made when the outcomes were learnt. Each outstanding outcome costs at most one step more (P. Joulani, A.
+// Gyorgy and C. Szepesvari, "Online learning under delayed feedback", ICML 2013).
 package blend
 
 import (
@@ -49,8 +49,8 @@ type Config struct {
 	Share float64
 	// Memory is the number of past outcomes that determine the rates: 10,000 by default.
 	Memory float64
-	// MaxGroups is the maximum number of groups with weights of their own, 256 by default. The first groups get them.
-	// Others use the common weights.
+	// MaxGroups is the maximum number of groups with weights of their own, 256 by default. The groups that are learnt
+	// first get them; the others use the common weights.
 	MaxGroups int
 }
 
@@ -151,10 +151,10 @@ func (b *Blend) Grow(prior float64) error {
 	return nil
 }
 
-// Combine combines the experts' forecasts x into out. x[l*K + k] is expert k's quantile of level l as z = ln(wait +
-// 60 s), NaN if the expert has none. out gets one number per level, in rising order. groups are the names of the
-// job's groups; an unknown group counts as the common one. Combine returns false, with out unchanged, if a level has
-// no expert or the length of x is not levels x experts.
+// Combine combines the experts' forecasts x into out. x[l*K + k] is expert k's quantile of level l as z = ln(wait + 60
+// s), NaN if the expert has none. out gets one number per level, in rising order. groups are the names of the job's
+// groups; unknown groups are ignored, and without a known group the common weights hold. Combine returns false, with
+// out unchanged, if a level has no expert or the length of x is not levels x experts.
 func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || len(out) != len(b.cfg.Levels) {
 		return false

@@ -26,7 +26,7 @@ func newMixer(prior []float64) mixer {
 // mixerParts is the number of slices of a mixer.
 const mixerParts = 4
 
-// memory is the memory of a copy, from which the parts of the copy are cut. It grows if it is too small.
+// memory is one block of memory that holds all slices of a copied Blend. It grows if it is too small.
 type memory struct {
 	mixers  []mixer
 	numbers []float64
@@ -41,7 +41,8 @@ func (m *memory) copyMixers(all []mixer) []mixer {
 	return slices.Clip(m.mixers[from:])
 }
 
-// copy returns a copy. An append to it moves it elsewhere.
+// copy appends numbers to the block and returns the copied slice. An append to that slice allocates, so it cannot
+// overwrite its neighbor in the block.
 func (m *memory) copy(numbers []float64) []float64 {
 	from := len(m.numbers)
 	m.numbers = append(m.numbers, numbers...)

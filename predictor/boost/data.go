@@ -17,7 +17,7 @@ type Data struct {
 	upper  [][]float64 // by feature: the largest value of each bin but the last two
 	target []float64
 	weight []float64 // nil if all are 1
-	signed bool      // a target is -0, which a quantile may be in place of 0
+	signed bool      // a target is -0, so that a quantile may be -0 in place of 0
 }
 
 // NewData cuts columns into bins. There is one column for each feature, each as long as target. Each bin has about

@@ -107,7 +107,7 @@ func (t *trainer) addFour(h histogram, rows []int32, d *[4]sampledFeature) {
 	}
 }
 
-// subtract takes another histogram out of h.
+// subtract subtracts the histogram part from h.
 func (t *trainer) subtract(h, part histogram) {
 	h, part = h[:t.cells], part[:t.cells]
 	for i := range h {

@@ -48,8 +48,8 @@ func smallest(values []float64, k int) float64 {
 	return values[k]
 }
 
-// place moves to the given rising ranks the values that have these ranks in sorted order. from is the rank of the
-// first value. After the given number of rounds with uneven partitions it sorts the rest.
+// place sorts as far as necessary to give each of the given rising ranks its value in sorted order. from is the rank of
+// the first value. After turns uneven partitions it sorts the rest.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {

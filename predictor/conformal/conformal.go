@@ -20,12 +20,12 @@
 //
 // # Delay
 //
-// A level is a hit if the job starts up to q after its submission, and a miss as soon as the job has waited longer.
-// So hits become known before misses of the same instant. If both were counted as they become known, the forecasts
-// would become narrower just when a queue grows. Here the error 1{W <= q} - p of a level is split into steps. They
-// are the steps of the martingale that its expectation forms while the job waits. If a job has waited past its own
-// lower quantile q_j, of level p_j, it has a hit at level p_k > p_j only with probability (p_k - p_j)/(1 - p_j). By
-// then level k has earned
+// A level is a hit if the job starts up to q after its submission, and a miss as soon as the job has waited longer. So
+// hits become known before misses of the same instant. If both were counted as they become known, the forecasts would
+// become narrower just when a queue grows. Here the error 1{W <= q} - p of a level is split into steps. They are the
+// steps of the martingale that the expected error forms while the job waits. If a job has waited past its own lower
+// quantile q_j, of level p_j, it has a hit at level p_k > p_j only with probability (p_k - p_j)/(1 - p_j). By then
+// level k has earned
 //
 //	D = (p_k - p_j)/(1 - p_j) - p_k = -(1 - p_k) p_j/(1 - p_j),
 //
@@ -200,7 +200,7 @@ func (c *Calibrator) account(name string) int {
 	return len(c.accounts) - 1
 }
 
-// isZero reports whether a forecast, below half a second, expects the job to start at once.
+// isZero reports whether a raw forecast is below half a second, so that the job is expected to start at once.
 func isZero(raw float64) bool { return !(raw >= .5) }
 
 // Correct writes the corrected quantiles of raw into out. Both are in seconds, with one for each level. groups are
@@ -306,7 +306,8 @@ func (c *Calibrator) rate(l int, n float64) float64 {
 	return c.step[l] * (1 + fast*jobs/(jobs+n))
 }
 
-// earn moves the account of job j at level l to d, in all its groups; final is set if the level is decided.
+// earn sets to d the amount that job j has earned at level l, and moves the corrections of all its groups by the
+// difference. final is set if the level is decided.
 func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	step := d - j.Earned[l]
 	for _, a := range j.Groups[:j.NGroups] {

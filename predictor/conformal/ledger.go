@@ -10,7 +10,7 @@ import (
 // pending is a job with undecided levels.
 type pending struct {
 	ID      int64
-	Seq     uint64 // order of serving, which decides between jobs that are due at the same instant
+	Seq     uint64 // order in which the jobs were served; it decides between jobs that are due at the same instant
 	Submit  float64
 	Groups  [1 + MaxGroupsOfJob]int
 	NGroups int
@@ -201,9 +201,10 @@ func (c *Calibrator) leave(j *pending) {
 	c.jobs.drop(j)
 }
 
-// censor settles a job that was cancelled at an age between two of its quantiles. It interpolates, in z, the part of
-// its probability that had passed by then. This happens at the later quantile, as for jobs that started between the
-// two. Otherwise the hits of jobs that would have been cancelled between two quantiles would have too much weight.
+// censor settles a job that was cancelled at an age between two of its quantiles. It interpolates, in z, how much of
+// the probability of a start had passed by that age. This happens at the later quantile, as for jobs that started
+// between the two. Otherwise the hits of jobs that would have been cancelled between two quantiles would have too much
+// weight.
 func (c *Calibrator) censor(j *pending, age float64) {
 	before, passed := 0.0, 0.0
 	if j.Next > 0 {
@@ -246,7 +247,7 @@ func (c *Calibrator) updateAccount(j *pending) {
 		return
 	}
 	knot := c.up(j.Q[j.Next])
-	end := j.Next + 1 // index of the first level whose quantile is later
+	end := j.Next + 1 // index of the first level whose quantile is above the knot
 	for end < len(j.Q) && c.up(j.Q[end]) <= knot {
 		end++
 	}
@@ -274,10 +275,10 @@ func (c *Calibrator) updateAccount(j *pending) {
 	}
 }
 
-// settle decides the levels of a job that started by the knot, and returns the first level that it did not decide. It
-// decides all remaining levels, except at a knot of 0. There it decides only the levels that were forecast to start
-// at once. For the other levels it is unknown how much more probable the start was than the level, and jobs that
-// still wait have not been counted for them.
+// decideStarted decides the levels of a job that started by the knot, and returns the first level that it did not
+// decide. It decides all remaining levels, except at a knot of 0. At 0 it decides only the levels forecast as 0. For
+// the levels above, the probability of a start at once was not forecast, and the jobs that still wait have not been
+// counted yet.
 func (c *Calibrator) decideStarted(j *pending, wait, knot float64, end int) int {
 	last := len(j.Q)
 	if knot == 0 {

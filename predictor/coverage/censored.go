@@ -96,8 +96,8 @@ type AgeCount struct {
 	Censored uint32 `json:"censored,omitempty"`
 }
 
-// ageClass returns the class of an age in seconds. The class is 0 below one second. Above, there are eight for each
-// doubling.
+// ageClass returns the class of an age in seconds. Class 0 is below one second; above that there are eight classes for
+// each doubling.
 func ageClass(age float64) uint8 {
 	if !(age >= 1) {
 		return 0

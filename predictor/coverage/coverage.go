@@ -36,15 +36,16 @@ type Config struct {
 	// Tolerance is the maximum distance of the interval from its level, over a whole trace and over the long
 	// forecasts; 0.02 by default.
 	Tolerance float64
-	// MonthTolerance is this distance for a month, 0.05 by default. If MonthErrors bootstrap standard errors, 2 by
-	// default, are more, they replace it.
+	// MonthTolerance is the same distance for one month, 0.05 by default. MonthErrors bootstrap standard errors, 2 by
+	// default, replace it if they are more.
 	MonthTolerance, MonthErrors float64
-	// MonthSeconds is the length of a month, 30 days by default. DaySeconds is the length of a block, one day by
+	// MonthSeconds is the length of a month, 30 days by default. DaySeconds is the length of a block of the bootstrap,
+	// one day by default.
 	// default.
 	MonthSeconds, DaySeconds float64
-	// MonthJobs is the minimum number of scored jobs of a month to be judged, 500 by default.
+	// MonthJobs is the minimum number of scored jobs for which a month is judged, 500 by default.
 	MonthJobs int
-	// Share is the part of all pairs of month and level that must hold, 0.95 by default.
+	// Share is the minimum part of all pairs of month and level that must hold, 0.95 by default.
 	Share float64
 	// Long is the median forecast, in seconds, above which a job belongs to the long forecasts, 60 by default.
 	Long float64

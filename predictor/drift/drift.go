@@ -1,5 +1,5 @@
 // Package drift detects changes of the level of a stream of losses or other values. After a downtime, or with new
-// limits or partitions, earlier learning is worth less.
+// limits or partitions, what was learned before is worth less.
 //
 // The method is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection
 // schemes", Biometrika 41, 1954). It uses blocks because jobs that wait together have correlated losses, so that
@@ -42,7 +42,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Change is the effect of a value.
+// Change is the direction in which the level changed at a value, if it changed.
 type Change int8
 
 // The changes.

@@ -36,7 +36,7 @@ func (e *Engine) RestoreView(data []byte) (*View, error) {
 		v.whole.Attach(&e.tracker.Past)
 		v.whole.AttachPriorities(e.pools)
 	}
-	// Limits may have changed in the few minutes for which views are kept, which is ignored.
+	// These are the present limits. Views are kept for a few minutes only, in which limits rarely change.
 	v.Limits = e.tracker.Limits()
 	return v, nil
 }

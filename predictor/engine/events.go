@@ -82,8 +82,7 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 }
 
 // WithEarlier returns a view with further waiting jobs: those that were submitted by an instant but became known only
-// after the view was made. The view is for the forecast of the job with the given id, which SubmitAt submits to a
-// queue.
+// after the view was made. The view is for the forecast of the job with this id and queue, which SubmitAt then submits.
 func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string) *View {
 	if v == nil || v.entered == e.tracker.Entered {
 		return v
@@ -103,8 +102,8 @@ func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string
 // Has reports whether a job with this id waits or runs.
 func (e *Engine) Has(id uint64) bool { return e.tracker.Jobs[id] != nil }
 
-// Knows reports whether every name in a text of names (see Request.After) is of a job that waits, runs or has ended
-// recently.
+// Knows reports whether each of the job names listed in after (see Request.After) belongs to a job that waits, runs or
+// has ended recently.
 func (e *Engine) Knows(after string) bool { return e.tracker.Knows(after) }
 
 // observe records the state of the pool before a submission, to learn the order of starts.
@@ -241,7 +240,7 @@ func (e *Engine) run(now float64, j *track.Job) {
 	e.pools.Started(j.QueueState)
 }
 
-// learnFacts learns from a wait the facts for which no forecast is needed. It returns the logarithm of the wait.
+// learnFacts learns from a wait all that needs no forecast. It returns the logarithm of the wait.
 func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	wait := now - j.Submit
 	z := waittime.Log(wait)

@@ -151,7 +151,7 @@ type featureRow struct {
 	*resolvedRequest
 	experts *expertFeatures
 	similar *track.SimilarFacts // facts about the jobs of its queue and size class
-	// queueSmaller is the sum of the waiting jobs in its queue that are not larger than the request.
+	// queueSmaller counts the waiting jobs of the queue that are not larger than the request.
 	queueSmaller track.Amount
 	scratch      *scratch
 	pool         *pools.Facts
@@ -173,10 +173,10 @@ func (r *featureRow) addUnknown(n int) {
 	}
 }
 
-// unitCapacity replaces the machine's capacity in features: free processors are counted down from it. Likewise work is
-// in processor-seconds, not relative to the capacity. A known capacity is constant, so no information is lost. If the
-// capacity is estimated, rows from before a better estimate would not be comparable with later rows. That increased the
-// loss on the first half of SDSC-SP2 by 3 to 4 %.
+// unitCapacity stands for the machine's capacity in features: free processors are unitCapacity minus those of the
+// running jobs, and work is in processor-seconds, not relative to the capacity. A known capacity is constant, so no
+// information is lost. If the capacity is estimated, rows from before a better estimate would not be comparable with
+// later rows. That increased the loss on the first half of SDSC-SP2 by 3 to 4 %.
 const unitCapacity = 1.0
 
 // row returns the features of a request at the view's instant, in the scratch memory.
@@ -281,7 +281,7 @@ func (r *featureRow) orders() {
 	r.addUnknown(pools.OrderCount())
 }
 
-// favored returns the sum of the waiting jobs in the queue and in all queues with shorter recent waits.
+// favored counts the waiting jobs of the queue and of all queues whose recent waits are not longer.
 func (v *View) favored(q *track.QueueFacts) track.Amount {
 	mine := q.Recent.Slow.Value()
 	out := q.WaitingCounts.Total

@@ -28,8 +28,7 @@ type Replay struct {
 	// submissions the replay is exact.
 	Newest int
 	// Older is the approximate number of earlier submissions in the sample, 12,000 by default. They are drawn evenly,
-	// by a hash of their places. They are drawn from the last earlier submissions, as many as an exact replay trains
-	// trees on (Config.Rows).
+	// by a hash of their places, from those of the last Config.Rows submissions that are not among the newest.
 	Older int
 }
 

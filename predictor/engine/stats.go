@@ -21,7 +21,7 @@ type Stats struct {
 	TreesAt     float64
 	TreesBehind int
 	// Simulations is the number of times that tables of a large pool were made since the engine was made or restored.
-	// SimulationTook is the duration of the newest time.
+	// SimulationTook is how long the newest tables took.
 	Simulations    int
 	SimulationTook time.Duration
 	// SimulationAge is the age of the oldest table in force, in seconds of event time. It is 0 if there is no table,
@@ -52,6 +52,6 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// Importance returns each feature's part of the gain of the newest trees of the level nearest the median, in falling
-// order. It returns nil before trees are trained.
+// Importance returns each feature's part of the gain of the newest trees for the level nearest 0.5, in falling order.
+// It returns nil before trees are trained.
 func (e *Engine) Importance() []training.Importance { return e.learner.Importance(e.features.names) }

@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings returns the openings of a queue for requests like the given one, whose size and limit are ignored.
+// Openings returns the requests that would start at once in a queue: those of the given request's user and other
+// attributes, with any size and limit.
 func (v *View) Openings(r *track.Request) pools.Openings {
 	ranked := v.ranked(r)
 	f := v.poolOf(ranked.Queue)
@@ -36,8 +37,8 @@ func (v *View) Kept(r *track.Request) *pools.Kept {
 	return v.poolOf(ranked.Queue).KeptByLimit(v.Instant, ranked)
 }
 
-// KeptBeside reports whether a limit keeps a request from starting at the view's instant, beside the running jobs and
-// other requests that go before it.
+// KeptBeside reports whether a limit keeps a request from starting at the view's instant, when the running jobs and the
+// other requests, which go before it, count against the limits.
 func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	ranked := v.ranked(r)
 	if len(ranked.Bounds) == 0 {
@@ -51,7 +52,7 @@ func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	return v.poolOf(ranked.Queue).KeptBeside(v.Instant, ranked, have)
 }
 
-// Freed returns the amount that must become free of the limit that keeps a request to a queue; nil if unknown.
+// Freed returns how much of the limit that keeps a request to a queue must become free; nil if unknown.
 func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
 	freed, ok := v.poolOf(queue).Freed(v.Instant, k)
 	if !ok {
@@ -68,7 +69,7 @@ func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	return v.poolOf(queue).PivotsOfJob(v.Instant, queue, id, &c.Scratch)
 }
 
-// Futures are the simulated futures of a view. All requests are played in the same ones.
+// Futures are the simulated futures of a view. All requests are simulated in the same futures.
 type Futures struct {
 	view   *View
 	played *pools.Futures

@@ -198,7 +198,7 @@ func (q *lanes) smallest(l *layout) int {
 	return math.MaxInt
 }
 
-// stair describes the jobs that may start now: those with at most most processors and a limit of at most within
+// stair describes the jobs that may start now: those with up to most processors and a limit of up to within seconds.
 // seconds.
 type stair struct {
 	within float64

@@ -44,7 +44,7 @@ type Holding struct {
 	Exempt joblimits.Kinds
 }
 
-// checkHoldings reports whether a job's amounts in some limits are valid. who names the job in the error.
+// checkHoldings returns an error if a job's amounts in limits are invalid. who names the job in the error.
 func checkHoldings(all []Holding, limits int, who string) error {
 	for i := range all {
 		h := &all[i]
@@ -248,8 +248,8 @@ func (m *machine) openLimits() {
 	}
 }
 
-// isHeadKept reports whether a limit now keeps the job from starting that had a reservation in the last pass. A job
-// that started since then has filled the limit. Other jobs no longer need to leave room for the kept job.
+// isHeadKept reports whether the job that had a reservation in the last pass is now kept from starting by a limit. A
+// job that started since then has filled the limit. Other jobs no longer need to leave room for the kept job.
 func (m *machine) isHeadKept() bool {
 	return len(m.limitNow) > 0 && m.reserver.id != none &&
 		m.stopper(m.holds(m.reserver.id), m.reserver.plan) != nil
@@ -285,7 +285,7 @@ func (m *machine) isKept() bool {
 	return true
 }
 
-// checkLimits reports whether the limits of a state, and the jobs' amounts in them, are valid.
+// checkLimits returns an error if the limits of a state, or the jobs' amounts in them, are invalid.
 func (s *State) checkLimits() error {
 	for i := range s.Limits {
 		if k := slices.IndexFunc(s.Limits[i].Most[:], func(a int64) bool { return a < 0 }); k >= 0 {

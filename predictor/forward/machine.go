@@ -42,7 +42,7 @@ type machine struct {
 
 	// If the request itself is simulated, requestID is its number, and joinsAt is the instant at which it joins the
 	// queue: +Inf if it has joined, or awaits other jobs. Otherwise requestID is none, and probe records what a request
-	// could take that is behind the first ahead waiting jobs.
+	// could take if it was behind the first ahead waiting jobs.
 	requestID int32
 	joinsAt   float64
 	request   late
@@ -319,7 +319,7 @@ func (m *machine) arrive() {
 	m.pull()
 }
 
-// comer gives a late job its number, and returns it.
+// comer gives a late job its number, and returns the job.
 func (m *machine) comer(l late) late {
 	l.id = int32(len(m.jobs))
 	l.gate = m.state.gateOf(l.plan)

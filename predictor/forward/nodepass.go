@@ -80,7 +80,7 @@ func (m *machine) shapeOf(w *waiter, late *shape) *shape {
 	return late
 }
 
-// queryOf returns the query whether a job of a shape may start now.
+// queryOf returns the query that asks for nodes for a job of a shape that would start now.
 func (m *machine) queryOf(w *waiter, s *shape) query {
 	return query{shape: s, at: m.now, plan: w.plan, free: m.ground.free, running: m, until: math.Inf(1)}
 }

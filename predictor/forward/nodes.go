@@ -150,7 +150,7 @@ func (n *nodeScene) placeRunning(s *State) {
 			unknown = append(unknown, int32(i)) //nolint:gosec // one of the jobs
 		}
 	}
-	// Of a job on one node the exact amounts are known, so it comes first.
+	// Jobs on one node come first, because their exact amounts are known.
 	slices.SortStableFunc(known, func(a, b int32) int {
 		return cmp.Compare(len(s.Running[a].On), len(s.Running[b].On))
 	})

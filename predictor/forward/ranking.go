@@ -34,7 +34,8 @@ type Ranking interface {
 type Ranked struct {
 	// Rank is the rank at the instant of the State; lower ranks start sooner.
 	Rank int
-	// Owner is the number of the owner whose usage counts for the job; 0 for unknown.
+	// Owner is the number of the association (a user in an account) whose usage counts for the job's rank; 0 for
+	// unknown.
 	Owner int32
 	// Since is the instant from which the job's age counts, in seconds from now. It is negative for a job that waits
 	// already.

@@ -234,7 +234,7 @@ func (e *LawError) Error() string {
 // Unwrap returns ErrBadInput.
 func (e *LawError) Unwrap() error { return ErrBadInput }
 
-// field returns an error unless ok.
+// field returns nil if ok is true, otherwise a *FieldError that names the field.
 func field(ok bool, name string, i int, part string, value float64, need string) error {
 	if ok {
 		return nil

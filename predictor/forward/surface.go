@@ -191,7 +191,8 @@ func (s *Surface) WaitsByReplica(procs int, limit float64, dst []float64) ([]flo
 	return dst, nil
 }
 
-// Start is the start of a request in one replica: its wait in seconds, and its root, see Pivots.
+// Start is the start of a request in one replica: its wait in seconds, and the index in State.Running of its pivot (see
+// Pivots).
 type Start struct {
 	Wait float64
 	Root int32

@@ -24,7 +24,7 @@ const (
 	NameB        = "downey_b"
 	NameCombined = "downey_combined"
 	NameExact    = "exact"         // if no job is ahead, the median by the Result's own method
-	NameFCFS     = MethodFCFSQueue // if jobs are ahead, that median
+	NameFCFS     = MethodFCFSQueue // if jobs are ahead, the median by that method
 )
 
 // CombinedBelow is the n' below which the combined predictor uses A, and from which on it uses B. Downey 1996,

@@ -229,8 +229,8 @@ type shaker struct {
 	moved        []arrival
 }
 
-// shake moves arrivals in place, each by at most a tenth of an interarrival time. It uses the shaking of the thesis
-// that has the least effect (package shake).
+// shake moves arrivals in place, each by at most a tenth of an interarrival time. Of the kinds of shaking in Ouaknine's
+// thesis (package shake), it uses the one with the least effect.
 func (k *shaker) shake(jobs []arrival, rng *rand.Rand) {
 	if len(jobs) == 0 {
 		return

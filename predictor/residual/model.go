@@ -78,7 +78,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// run is one run of a user. Of a running job, seconds is the start.
+// run is one run of a user. For a job that still runs, seconds is the instant of its start.
 type run struct {
 	seconds, limit      float64
 	app                 uint64

@@ -273,7 +273,7 @@ func (t *Times) clear() bool {
 // day returns the half hours of a day.
 func (p *pattern) day(d int) []bool { return p[d*perDay : (d+1)*perDay] }
 
-// intervals returns the intervals of the week that are shut, or with shut unset the other ones. It joins days with
+// intervals returns the intervals of the week that are shut, or the other ones if shut is false. It joins days with
 // equal intervals. late is defined as in week.
 func (p *pattern) intervals(shut bool, late time.Duration) []Interval {
 	clock := func(s int) time.Duration {

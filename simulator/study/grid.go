@@ -337,8 +337,8 @@ func (p *Plan) simulate(c *Cell) (Row, error) {
 	}, nil
 }
 
-// shake returns the cell's shaken trace. The time limit was shaken. The estimate that policies use is the limit, but
-// at least the runtime; traces that are read have the same rule.
+// shake returns the cell's shaken trace. Shaking also changes the time limits. The estimate that policies use is the
+// changed limit, but at least the runtime, as in a trace that was read from a file.
 func (p *Plan) shake(memory *shaken, c *Cell) *swfload.Trace {
 	// with the same seeds as shake.Runs
 	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1))))

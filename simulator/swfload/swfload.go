@@ -57,8 +57,8 @@ type Report struct {
 	NoEstimate Tally // no time limit
 	Raised     Tally // time limit below the runtime; Plain raises the estimate, Pyss cuts the runtime
 	Early      Tally // submit time below 0
-	Unordered  Tally // submitted before the job of the line before: sorted
-	Duplicates Tally // submitted before the job of the line before; put in order
+	Unordered  Tally // submitted before the job of the line before; put in order
+	Duplicates Tally // the job number occurred before; kept
 }
 
 // Tally counts jobs. It has the numbers of the first of them.

@@ -64,8 +64,8 @@ type Options struct {
 	RobotWidth float64 // maximum length in seconds of the interval of the day in which a robot submits; 0 means 600
 	RobotDays  int     // minimum number of days on which a robot submits; 0 means 20
 	RobotShare float64 // minimum share of the days from the first to the last on which it submits; 0 means 0.4
-	// minimum factor between these days and the mean number of days in equal intervals of the two hours around; 0
-	// means 3
+	// minimum ratio of the number of these days to the mean number of days with submissions in intervals of the same
+	// length, over the hour before and the hour after; 0 means 3
 	RobotPeak float64
 }
 

@@ -145,7 +145,7 @@ func (s SizeParams) Mean() float64 {
 type groupLogs struct {
 	groups []GroupLaw  // laws fitted to the groups
 	logs   [][]float64 // ln seconds of the jobs that are not short
-	mean   []float64   // mean runtime per processor of logs; aim changes it to the target
+	mean   []float64   // mean runtime of these jobs, weighted by their processors; aim changes it to the target
 	share  []float64   // the group's share of the work of all jobs
 	work   float64     // mean processor seconds of all jobs
 }

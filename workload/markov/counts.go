@@ -34,7 +34,7 @@ type chainCount struct {
 }
 
 // counts has weights instead of numbers, because of forgetting. Each job, and the pairs counted before the next job,
-// have growth times the weight of the job before. All weights are scaled down together when they become large.
+// have 1/(1 - forget) times the weight of the job before. All weights are scaled down together when they become large.
 // Without forgetting they are integers, which are exact up to 2^53.
 type counts struct {
 	forget float64
@@ -59,7 +59,7 @@ func newCounts(forget float64) counts { return counts{forget: forget, weight: 1}
 func (c *counts) countJob(v value) {
 	if c.forget > 0 {
 		c.weight /= 1 - c.forget
-		// With a large growth, a weight may pass the limit several times in one step.
+		// If forget is near 1, a weight may pass the limit several times in one step.
 		for c.weight >= rescale {
 			c.scaleDown()
 		}

@@ -91,10 +91,11 @@ func errorSentence(s *section) string {
 	return text
 }
 
-// fewLong is the number of longer forecasts below which the first sentences do not mention them.
+// fewLong is the minimum number of forecasts above a minute for which the first sentences mention these forecasts.
 const fewLong = 100
 
-// qbetsError adds the error of QBETS to that of waitcast, if QBETS answered as many jobs.
+// qbetsError returns the error of QBETS in parentheses, to follow that of waitcast. It is empty unless QBETS answered
+// as many jobs.
 func qbetsError(s *section, g *backtest.Group) string {
 	if s.QBETS.N != s.Served.N {
 		return ""

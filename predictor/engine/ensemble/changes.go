@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// After a downtime, or with other limits or queues, earlier learning is worth less. The engine detects such changes
-// in its input and in the scores of its forecasts. After a change it learns faster for a while.
+// After a downtime, or with other limits or queues, what was learnt before is worth less. The engine detects such
+// changes in its input and in the scores of its forecasts. After a change it learns faster for a while.
 
 // Reason is the reason why a change was noticed.
 type Reason uint8

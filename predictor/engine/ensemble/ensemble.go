@@ -79,7 +79,7 @@ func (x *OnlineExperts) copyForOneUser() *OnlineExperts {
 
 // A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the number of
 // groups that have weights of their own. Above TemplateHeavy weights, forecasts at submissions and in views are
-// therefore made with a copy that is older. It is renewed after one start for each TemplateHeavy weights.
+// therefore made with an older copy. With n times TemplateHeavy weights it is renewed after n starts.
 const (
 	TemplateHeavy = 512
 	GroupWeights  = 4 // of one group

@@ -49,8 +49,8 @@ type comers struct {
 	most  int              // the maximum number of arrivals of a future
 	whole bool             // the pool has all queues
 	waits map[int]float32  // by code of the pool's queues: the mean of ln(wait + 60 s)
-	// owners has the owners of the users, by number, if priorities move. typical has, by code of a queue, the owners
-	// of the jobs from which the queues' ranks come.
+	// owners has the owner (see projection) of each user, by the user's number, if priorities change. typical has, by
+	// code of a queue, the owner of the job from which the queue's rank comes.
 	owners  map[uint64]int32
 	typical map[int]int32
 	moves   *PriorityMoves

@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings returns the openings for requests like the given one, whose size and limit are ignored.
+// Openings returns the requests that would start at once: those with the given request's attributes, but any size and
+// limit.
 func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
 	out := Openings{Procs: f.Procs, Free: max(0, f.Free(at))}
 	if f.Large {
@@ -112,7 +113,8 @@ func (f *Facts) place(at float64, r *RankedRequest) int {
 }
 
 // surface simulates a small pool once for all requests at a place in the queue. It returns nil if that is impossible.
-// without is the key of a waiting job that has left the queue, 0 for none. known must be for the same key.
+// without is the key of a waiting job that has left the queue, 0 for none. The answers in known must be without that
+// job, too.
 func (f *Facts) surface(at float64, rank int, owner int32, without uint64, known *Memo) *forward.Surface {
 	return Ask(known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
 		var s forward.State

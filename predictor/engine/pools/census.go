@@ -30,7 +30,7 @@ const censusPoints = 128
 type censusCell struct {
 	size, limit             int
 	jobs, procs             float64
-	oldest, newest, submits float64 // the instants of submission, and their sum
+	oldest, newest, submits float64 // instants of submission: the first, the last, and the sum of all
 }
 
 func newCensus(at float64, f *Facts) *census {

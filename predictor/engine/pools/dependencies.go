@@ -49,8 +49,8 @@ func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64
 	return keys, true
 }
 
-// Linked returns the jobs that a text of names refers to, and the jobs for which these wait in turn. It returns only
-// the jobs that the pool does not have because they became known after it was frozen.
+// Linked returns the jobs that are named in after (see track.Request.After), and the jobs for which these wait in turn.
+// It returns only the jobs that the pool does not have because they became known after it was frozen.
 func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
 	if after == "" || f.Large {
 		return nil

@@ -20,8 +20,8 @@ type VacancyBy struct {
 // Waiters counts the waiting jobs of a pool relative to a request; NaN means unknown.
 type Waiters struct {
 	Fitting Group // jobs that would fit into the free processors
-	// Dominated are the fitting jobs that are neither larger nor longer than the request. OfQueue are those in its
-	// queue.
+	// Dominated are the fitting jobs that are neither larger nor longer than the request. OfQueue are the fitting jobs
+	// in the queue of the request.
 	Dominated, OfQueue Group
 	Larger, Smaller    Group   // jobs larger than the request, and the others
 	SmallerProcs       float64 // the sum of the processors that the smaller jobs request

@@ -54,8 +54,8 @@ func (f *Facts) count(at float64, uses limitUses) {
 	}
 }
 
-// plannedWork returns the assumed seconds of a job in a limit on work. It also returns them for a job without a time
-// limit.
+// plannedWork returns the runtime, in seconds, that a limit on work assumes for a job: its time limit, or a year
+// without one.
 func plannedWork(limit float64) float64 {
 	if limit > 0 {
 		return limit
@@ -167,8 +167,8 @@ func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Re
 	return s, q
 }
 
-// withinLimits reduces openings to those that by the limits of a request can start at once. The size of the request
-// itself has no effect.
+// withinLimits reduces openings to those that the limits on running jobs let start at once for a request. It ignores
+// the size of the request itself.
 func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedRequest) []forward.Opening {
 	if len(r.Bounds) == 0 || len(holes) == 0 {
 		return holes

@@ -12,7 +12,7 @@ import (
 )
 
 // projection tracks the inputs of the scheduler's priorities: the usage of associations, and the times of the
-// scheduler's computations.
+// scheduler's computations. The owner of a job or user is the association whose usage counts for the priority.
 type projection struct {
 	priorities *fairshare.Priorities // nil if nothing is known
 	usage      *fairshare.Usage      // nil if usage is not reported
@@ -24,8 +24,8 @@ type projection struct {
 	factors []float64
 	scratch *fairshare.Calculator
 	frozen  *PriorityMoves
-	// owners has the owners of the users, by the users' numbers, once they were requested. users is the number of all
-	// users at the time of that request.
+	// owners caches the result of ownersOf: the owner of each user, by the user's number. users is the number of all
+	// users at that time.
 	owners map[uint64]int32
 	users  uint64
 }
@@ -295,8 +295,8 @@ type ranker struct {
 	elsewhere []ownerRate
 }
 
-// ownerRate is the usage per second that an owner's jobs in other pools add. These jobs are simulated as if they ran
-// forever.
+// ownerRate is the usage per second that the jobs of one owner in other pools add. These jobs are simulated as if they
+// ran forever.
 type ownerRate struct {
 	owner int32
 	rate  float64

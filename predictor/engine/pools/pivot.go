@@ -31,7 +31,7 @@ type Pivot struct {
 	law               *track.Law
 }
 
-// Outlived returns the probability that the job would have ended within its newest seconds, given that it ran at
+// Outlived returns the probability that the job would have ended within its last given seconds of runtime, if it ran at
 // their beginning. It follows from the job's law at its start; NaN if unknown.
 func (p *Pivot) Outlived(seconds float64) float64 {
 	if p.law == nil || !(seconds >= 0) {
@@ -55,7 +55,8 @@ type share struct{ job, futures int }
 // chance.
 const leastFutures = 2
 
-// shares counts the roots. The most frequent one comes first.
+// shares counts how often each root occurs (the index of a job on whose end a start depends, see forward.Sim.Pivots).
+// The most frequent root comes first. Roots of fewer than leastFutures futures are left out.
 func shares(roots []int32) []share {
 	out := []share{}
 	sorted := slices.Clone(roots)

@@ -201,7 +201,7 @@ func newSurface(at float64, waits, plan *forward.Surface, levels []float64) (*wa
 	return t, read
 }
 
-// surfaceAge has the event and the event time at which the tables of a pool were made.
+// surfaceAge has the event time at which the tables of a pool were made, and the number of events since then.
 type surfaceAge struct {
 	made  bool
 	at    float64

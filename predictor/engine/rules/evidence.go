@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Evidence is the evidence for a fitted priority. It is immutable.
+// Evidence has figures that show how well a fitted priority explains the starts. It is immutable.
 type Evidence struct {
 	// Situations is the number of situations to which the priority was fitted. At is the instant of the newest of
 	// them.
@@ -93,7 +93,8 @@ func (a Attribute) take(j, from *Job) {
 	}
 }
 
-// apart is the minimum difference of two jobs in an attribute for a comparison. It is a factor of two.
+// apart is the minimum difference, on the logarithmic scale of an attribute, for which two jobs are compared: a factor
+// of two.
 const apart = math.Ln2 - 1e-6
 
 // mostPairs is the approximate maximum number of compared pairs of a situation.

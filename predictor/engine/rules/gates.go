@@ -402,7 +402,7 @@ func gatesAt(classes *[track.LimitClasses]*[Slots]bool, at float64) []forward.Ga
 // same reports whether two classes have the same gate.
 func same(a, b *[Slots]bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// gate returns a gate with times relative to an instant. nil stands for an open gate.
+// gate returns a gate with times relative to an instant. over is its Over. If shut is nil, the gate is always open.
 func gate(over float64, shut *[Slots]bool, at float64) forward.Gate {
 	g := forward.Gate{Over: over}
 	if shut == nil {

@@ -160,7 +160,7 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	return changed
 }
 
-// begin begins a fit on the situations that existed when the given number of situations had been seen.
+// begin begins the fit f on the situations that were known when f.from situations had been seen.
 func (l *Learners) begin(p *Learner, f *fitting) {
 	of := slices.Clone(p.known[:len(p.known)-(p.seen-f.from)])
 	f.task = background.New()

@@ -26,8 +26,8 @@ func planned(limit, expected float32) float64 {
 }
 
 // Lookahead is the time in seconds that is added to the ages of jobs when they are ordered. One order is used for a
-// whole simulation, in which the jobs grow older. The comparison is with an order that is renewed as time passes.
-// Against that, forecasts at level 0.5 have 0.9 % more loss on KTH-SP2, and 0.6 % less loss on SDSC-SP2.
+// whole simulation, in which the jobs grow older. Compared with an order that is computed again as time passes,
+// forecasts at level 0.5 have 0.9 % more loss on KTH-SP2, and 0.6 % less loss on SDSC-SP2.
 const Lookahead = 3600
 
 // Priority orders waiting jobs by decreasing score. It also corrects their runtimes in simulations. Its weights

@@ -86,8 +86,8 @@ func (e *endedNames) code(s *codec.Codec) {
 // CodeEnded reads or writes the names of jobs that have ended.
 func (t *Tracker) CodeEnded(s *codec.Codec) { t.ended.code(s) }
 
-// Knows reports whether every name in a text of names (see Request.After) is of a job that waits, runs or has ended
-// recently. A name that is not may be of a job that the tracker has not received yet.
+// Knows reports whether each of the job names listed in after (see Request.After) belongs to a job that waits, runs or
+// has ended recently. Another name may belong to a job that the tracker has not received yet.
 func (t *Tracker) Knows(after string) bool {
 	for name := range strings.SplitSeq(after, ",") {
 		whole, _, _ := strings.Cut(name, "_")
@@ -98,15 +98,15 @@ func (t *Tracker) Knows(after string) bool {
 	return true
 }
 
-// Named returns the waiting and running jobs that a text of names refers to (see Request.After). It ignores the names
-// of other jobs.
+// Named returns the waiting and running jobs that are named in after (see Request.After). It ignores the names of other
+// jobs.
 func (t *Tracker) Named(after string) []*Job {
 	return Named(after, func(place string) []*Job { return t.named[place] }, func(j *Job) string { return j.Name })
 }
 
-// Named returns the jobs that a text of names refers to (see Request.After). at returns the jobs whose array, or
-// which themselves, have a name; nameOf returns the name of a job. A task that has no record of its own waits with
-// its array.
+// Named returns the jobs that are named in after (see Request.After). at returns the jobs that have a name or are tasks
+// of the array with that name; nameOf returns the name of a job. A task that has no record of its own waits with its
+// array.
 func Named[J any](after string, at func(place string) []J, nameOf func(J) string) (out []J) {
 	for name := range strings.SplitSeq(after, ",") {
 		whole, part, _ := strings.Cut(name, "_")

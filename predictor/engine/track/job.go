@@ -51,7 +51,7 @@ func (r *Request) Delay(at float64) float64 {
 	return math.Max(0, r.Begin-at)
 }
 
-// mostAfter is the maximum length of the names of other jobs, in bytes. Longer texts are ignored.
+// mostAfter is the maximum length of Request.After in bytes. A longer text is ignored.
 const mostAfter = 1 << 14
 
 // kin returns the request in the form in which another job of the same user may repeat it.
@@ -261,9 +261,10 @@ func (m *ForgettingMean) Add(v, keep float64) {
 }
 
 // Value returns the mean, or NaN without any value.
-func (m *ForgettingMean) Value() float64 { return m.sum / m.weight } // NaN without any value
+func (m *ForgettingMean) Value() float64 { return m.sum / m.weight }
 
-// RecentWaits has the mean waits of the newest starts of a kind, as logarithms.
+// RecentWaits has means over the newest starts of a kind of jobs: Fast and Slow of ln(wait + 60 s), with different
+// weights of older starts, and Nothing of the share of waits up to a second.
 type RecentWaits struct {
 	Fast, Slow, Nothing ForgettingMean
 }

@@ -183,7 +183,8 @@ func leastRecentlySeen[T any](all []T, state func(T) (seen uint64, idle bool)) [
 	return out[:min(len(out), max(1, len(all)/8))]
 }
 
-// AddBounds adds a wait to the histories of QBETS. If thin is set, their size is checked.
+// AddBounds adds a wait to the histories of QBETS. If thin is set, it then shortens the longest histories if all
+// together have too many waits.
 func (t *Tracker) AddBounds(j *Job, wait float64, thin bool) {
 	for _, b := range [...]**BoundHistory{
 		&j.QueueState.series[qbets.Size(j.Procs)], &j.QueueState.series[QbetsSizes], &t.Bounds,

@@ -206,7 +206,8 @@ func (l *Learner) take(t *training) {
 	}
 }
 
-// Begin begins a training on the rows that existed when the given number of waits had been seen.
+// Begin begins a training on the rows that existed when from waits had been seen. Its trees take effect when due waits
+// have been seen.
 func (l *Learner) Begin(from, due int, changes []int) {
 	n := l.Rows.Len() - (l.Seen - from)
 	rows, targets := l.Rows.Clone(), slices.Clone(l.targets[:n])

@@ -41,7 +41,7 @@ const (
 	relearn  = 2000 // starts between two searches for pools
 	patience = 4    // number of times that a fitting job may be passed before it counts as held
 	deepest  = 256  // maximum number of waiting jobs that are examined at one start
-	crowd    = 256  // for each crowd of running jobs, one start less is checked against the rule of backfilling
+	crowd    = 256  // with n running jobs, only one start in 1 + n/crowd is checked against the rule of backfilling
 	// The first search for pools comes after 2000/16 starts, the next ones after twice as many each, up to 2000.
 	firstFew = 16
 	faster   = 1e-12 // tolerance with which times that differ only by rounding count as equal

@@ -142,15 +142,14 @@ func (u union) before(o union) bool {
 	return u.rise < o.rise || u.rise == o.rise && u.heads > o.heads
 }
 
-// crowding is a minimum part of the time. In that part two groups, if they were independent, would have held more
-// processors than they ever did together. From this part on they are assumed to share processors. For separate pools
-// the part is above 0, too, by chance and by the time of day.
+// crowding is the minimum result of clash from which on two groups are assumed to share processors. It is above 0,
+// because by chance and by the time of day even separate pools reach a small part.
 const crowding = .02
 
-// unite returns the union of two groups with its cost. The cost is the part of the waiting jobs explained by the
-// groups that the union does not explain. If the union explains clearly more than the groups, the cost is minus the
-// number of the additional jobs. Between -1 and 0 the cost tells how much the uses of the groups avoid each other.
-// The lowest cost is the strongest evidence.
+// unite returns the union of two groups with its cost. The cost is the part of the waiting jobs that the groups explain
+// and the union does not. If the union explains clearly more than the groups, the cost is minus the number of the
+// additional jobs. Between -1 and 0 the cost tells how much the uses of the groups avoid each other. The lowest cost is
+// the strongest evidence.
 func (s *shots) unite(a, b *group) union {
 	if a.partition != b.partition {
 		return union{rise: math.Inf(1)}
