@@ -66,7 +66,7 @@ func refusals(op *huma.Operation) {
 	}
 }
 
-// schemaPrefix is what references to the schemas of the description begin with.
+// schemaPrefix is the beginning of a reference to a schema of the description.
 const schemaPrefix = "#/components/schemas/"
 
 // describeNulls marks in the description which objects may be null: a member that is never left out and is a map or a

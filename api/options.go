@@ -91,7 +91,7 @@ type ImportFiles interface {
 	// Failed returns the error if the transfer is incomplete because the sender disconnected. A damaged file is not
 	// such an error.
 	Failed() error
-	// Read is the number of bytes that were read so far. Total is the number of all bytes, 0 if unknown.
+	// Read returns the number of bytes that were read so far. Total returns the number of all bytes, 0 if unknown.
 	Read() int64
 	Total() int64
 	// Abort ends a blocked read, and makes all later ones fail.

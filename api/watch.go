@@ -21,8 +21,8 @@ type watchInput struct {
 	LastEventID string `header:"Last-Event-ID" maxLength:"1024" doc:"id of the newest event that the client has: its advice is kept until another one is sufficiently better, and is not sent again"`
 }
 
-// registerWatch does not use huma's package sse. That package begins the answer before a request can be refused, has
-// only numeric ids, and cannot send the comments that keep a connection open.
+// registerWatch adds the operation GET /v1/watch. It does not use huma's package sse. That package begins the answer
+// before a request can be refused, has only numeric ids, and cannot send the comments that keep a connection open.
 func (s *Server) registerWatch(a huma.API) {
 	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.SizeEvent](), true, "SizeEvent")
 	register(a, huma.Operation{

@@ -31,8 +31,8 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s (status %d)", text, e.Status)
 }
 
-// NoForecast is true if the request is valid but the daemon cannot make a forecast. Then Reason is the cause, and
-// Hint describes what would help.
+// NoForecast reports whether the request is valid but the daemon cannot make a forecast. If so, Reason is the cause,
+// and Hint describes what would help.
 func (e *ProblemError) NoForecast() bool { return e.Type == wire.ProblemNoForecast }
 
 // UnreachableError means that the daemon did not answer.

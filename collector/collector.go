@@ -43,8 +43,9 @@ type Dated interface {
 	// ReadAt is called before each line. It receives the present time if the line was written just now, otherwise the
 	// zero time.
 	ReadAt(now time.Time)
-	// After is called before each line with the newest instant of earlier lines, zero if there is none. A format with
-	// ordered lines takes an ambiguous time as its second pass if the first pass would be earlier than that instant.
+	// After is called before each line with the newest instant of earlier lines, zero if there is none. In a format
+	// with ordered lines, a local time that clocks show twice is then taken as the later of its two instants if the
+	// earlier one lies before newest.
 	After(newest time.Time)
 }
 
@@ -118,8 +119,8 @@ type Options struct {
 	// or a well-known form.
 	Columns string
 	// Only is the name of a cluster in the scheduler's accounting: only records of that cluster are read. If it is
-	// empty, all are read. Recorded is true for a log that is read once from its beginning. If Only is empty then,
-	// all records of the log must be of one cluster.
+	// empty, all are read. Recorded is true for a log that is read once from its beginning. All records of such a log
+	// must be of one cluster, unless Only is set.
 	Only     string
 	Recorded bool
 	// Others are the names of the daemon's other clusters. Their records are refused as bad lines.

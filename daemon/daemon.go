@@ -96,7 +96,7 @@ func (d *Daemon) startCore(ctx context.Context) error {
 
 func (d *Daemon) stopCore() error { return d.core().drain() }
 
-// newCore creates and starts a core. It passes the core the metrics that outlive it.
+// newCore creates and starts a core. It passes to the core the metrics that outlive cores.
 func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (core, error) {
 	return startCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
 }

@@ -19,7 +19,8 @@ type httpFrontend struct {
 	socket *net.TCPListener
 	bound  *access.Connections
 	server *http.Server
-	// The scheme of the URLs; the server sets its own TLSConfig, so that field does not show whether TLS is used.
+	// scheme is the scheme of the URLs. The server's field TLSConfig does not show whether TLS is used, because the
+	// server sets that field itself.
 	scheme  string
 	serving sync.WaitGroup
 }

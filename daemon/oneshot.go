@@ -115,7 +115,7 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.Vie
 }
 
 // foldLines is the maximum number of lines in one delivery if events are folded. The events of a job need a kilobyte,
-// and the channel can hold the number "queued" of deliveries.
+// and the channel can hold as many deliveries as the constant queued.
 const foldLines = 1024
 
 // fold passes every event through the pipeline.

@@ -13,9 +13,9 @@ import (
 // In the engine, an array that waits as one record is two jobs: its first task, and all other tasks together. The
 // forecast of the second job is the forecast of the last task.
 
-// rest returns a request that represents some tasks of an array. It is one job as large as all of them together, but
-// at most as large as the pool. This job starts when about as much is free as the last task needs in addition to the
-// other tasks. Tasks of an array with a throttle are simulated one by one.
+// rest returns a request that represents some tasks of an array. It is one job as large as all of them together, but at
+// most as large as the pool. It stands for the last task, which starts when there is room for it beside all the others.
+// Tasks of an array with a throttle are simulated one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if r.Throttle > 0 {
@@ -31,9 +31,9 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 }
 
 // split handles a task that gets its own record, separate from its array. It returns false if there is no such array.
-// The first task gets the forecast of the array. When such a task starts, the engine receives two changes: the array's
-// first task starts and is removed, and a separate job runs. The last task takes over the array's record, unless it has
-// the array's own id. Other tasks get rows without a forecast.
+// The first task gets the forecast of the array. When the first task starts, the engine receives two changes: the
+// array's first task starts and is removed, and a separate job runs. The last task takes over the array's record,
+// unless it has the array's own id. Other tasks get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)

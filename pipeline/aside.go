@@ -93,7 +93,8 @@ func (a *aside) init() {
 	}
 }
 
-// release passes the events to use, in the order in which they were set aside. It removes those that use accepts.
+// release calls use for each event, in the order in which they were set aside, and removes the events for which use
+// returns true.
 func (a *aside) release(use func(asideEvent) bool) {
 	a.next, a.count = time.Time{}, 0
 	for _, n := range slices.Sorted(maps.Keys(a.groups)) {
@@ -265,8 +266,8 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 	})
 }
 
-// explains corrects the time of an event that was set aside by the offset of its source. It reports whether the
-// result is plausible.
+// explains subtracts the clock offset of the source from the time of an event that was set aside. It reports whether
+// the result is plausible.
 func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	offset := c.state.Offset
 	beyond := ev.Latest().Sub(e.read) - offset

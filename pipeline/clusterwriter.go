@@ -32,7 +32,8 @@ type clusterWriter struct {
 	known     cluster.Known
 	recall    cluster.Known // replaces the lookup of forgotten jobs while a journal is replayed
 	dirty     bool          // something changed since the last view
-	// The published view is of an earlier instant, because there was no time for a copy of the engine.
+	// owed is set while the published view is of an earlier instant, because there was no time for a copy of the
+	// engine.
 	owed   bool
 	atOnce bool // the next view must be of the newest instant, at any cost
 	// over is a view of the newest closed instant. It is published while the view of a later instant is owed.
@@ -139,7 +140,7 @@ func (o ledgerObserver) InstantOver(at time.Time, _ bool, s *cluster.State) {
 // Observe implements changes.Observer.
 func (o ledgerObserver) Observe(c *changes.Change, s *cluster.State) { o.writer.ledger.take(c, s) }
 
-// addRow adds a row of the ledger to the output. The current event closed it.
+// addRow adds a ledger row, which the current event completed, to the output.
 func (l *clusterWriter) addRow(row modelstore.Row) {
 	row.Seq = l.number
 	l.out.rows = append(l.out.rows, row)

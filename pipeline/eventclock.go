@@ -74,7 +74,7 @@ func (c *eventClock) judged(d *source.Delivery) int {
 	return min(max(0, n), len(d.Events))
 }
 
-// judge stores the inputs for the other events of a delivery.
+// judge stores the inputs for the events of a delivery that are not judged yet.
 func (c *eventClock) judge(d *source.Delivery) {
 	fresh := judgement{
 		Events: len(d.Events) - c.judged(d), Read: d.Read.Round(0).UTC(), Prompt: d.Prompt(), Offset: c.state.Offset,
@@ -103,7 +103,8 @@ func (c *eventClock) judgementOf(i int) *judgement {
 	return &c.state.Open[len(c.state.Open)-1]
 }
 
-// took ends a delivery. If the delivery has a checkpoint, its events will not be read again.
+// took ends a delivery. It drops the judgements of its events unless they may be read again: again is set, and the
+// delivery has no checkpoint.
 func (c *eventClock) took(d *source.Delivery, again bool) {
 	if c.taken += len(d.Events); again && d.Checkpoint == nil {
 		return

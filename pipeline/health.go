@@ -63,7 +63,7 @@ func ofClock(c readmodel.Condition) bool {
 // ofAside reports whether a condition is set_aside.
 func ofAside(c readmodel.Condition) bool { return c.Name == readmodel.SetAside }
 
-// noteClock sets the conditions of a source's clock. aside is true if one of them is that events were set aside. The
+// noteClock sets the conditions of a source's clock: an offset, and events that were set aside if aside is true. The
 // reasons contain no counts and no times: they are labels of metrics, and a condition restarts when its text changes.
 func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now time.Time) {
 	var of []readmodel.Condition

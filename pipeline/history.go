@@ -176,8 +176,8 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 			}
 			continue
 		}
-		// A state from before the last swap cannot be continued with the journal entries that were written after the
-		// swap.
+		// If the published state has already included this history, the later journal entries belong to that state. A
+		// restored state without the history cannot be continued with them.
 		usable := restored && (learnt == nil || learnt.ID != h.ID)
 		if !usable {
 			if err := p.resetWriter(name); err != nil {
@@ -277,7 +277,8 @@ func (p *Pipeline) resetWriter(name string) error {
 	return nil
 }
 
-// unusable reports whether a state of a cluster cannot be saved and cannot serve answers until its history is learnt.
+// unusable reports whether the state of any cluster can neither be saved nor serve answers until the cluster's history
+// is learnt.
 func (p *Pipeline) unusable() bool {
 	for _, usable := range p.unlearnt.list() {
 		if !usable {

@@ -35,8 +35,8 @@ type ledger struct {
 	levels  []float64
 	instant time.Time
 	pending []*openForecast // submissions of the open instant in their order, even of jobs that have ended
-	// Forecasts that were not made at the end of their instant, in the order of submission. Those of jobs whose details
-	// are known wait for other jobs to become known (awaits).
+	// late has the forecasts that were not made at the end of their instant, in the order of submission. Either the
+	// job's size or queue is unknown, or a job on which it depends (awaits).
 	late       []*openForecast
 	open       map[string]*openForecast // forecasts of the waiting jobs, by id
 	newestView *submissionView          // the newest kept view
@@ -508,7 +508,7 @@ func zoneOffset(zone *time.Location, at time.Time) float64 {
 	return float64(offset)
 }
 
-// publish puts the forecasts into a view, as far as they are published.
+// publish sets the fields of a view that come from the ledger and from the engine.
 func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Open = len(l.open)
 	v.Forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()

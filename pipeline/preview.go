@@ -7,11 +7,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// The engine receives the submissions and starts of an instant at the end of that instant, which shows only at the
-// next event. Readers must not wait for that event. They get a view of a copy of the engine that has received the
-// submissions and starts already. The copy is then discarded; the ledger never uses one. If a copy would cost too
-// much now, readers get the view of the newest instant that has ended, or keep the view that they have. State and
-// forecasts of a view are always of one instant.
+// The engine receives the submissions and starts of an instant at the end of that instant. Only the next event shows
+// that the instant has ended, and readers must not wait for that event. They get a view of a copy of the engine that
+// has received the submissions and starts already. The copy is then discarded; the ledger never uses one. If a copy
+// would cost too much now, readers get the view of the newest instant that has ended, or keep the view that they have.
+// State and forecasts of a view are always of one instant.
 
 const (
 	// previewShare is the maximum share of the writer's time for copies that take long, as in a large cluster.

@@ -51,8 +51,8 @@ func (l *clusterWriter) instantOver() {
 	l.over = l.view(l.ledger.feeder.engine.View(clock(l.ledger.instant)))
 }
 
-// publishAtOnce publishes the newest instant of every cluster at any cost. It is called if perhaps no later event
-// causes the publication of that instant.
+// publishAtOnce publishes the newest instant of every cluster at any cost. It is called when it is uncertain whether a
+// later event will cause that publication.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true

@@ -431,7 +431,7 @@ func derivedAgain(ev *job.Event) bool {
 	return false
 }
 
-// foldHistory folds the events of the history up to an instant, all of them if that is zero.
+// foldHistory folds the events of the history up to the instant until, or all of them if until is zero.
 func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 	for n := 0; ; n++ {
 		ev, err := r.events.Peek(ctx)

@@ -23,8 +23,8 @@ type submissionView struct {
 	View *engine.View
 }
 
-// current returns the view for the forecast of a job submitted at the open instant. Its maximum age depends on the
-// events alone.
+// current returns the view for the forecast of a job submitted at the open instant. It may be a kept view, whose
+// maximum age depends on the events alone.
 func (l *ledger) current() *submissionView {
 	kept := map[*submissionView]bool{}
 	for _, o := range l.late {

@@ -44,8 +44,8 @@ type mungeError struct{ why string }
 
 func (e *mungeError) Error() string { return "the munge credential is not valid: " + e.why }
 
-// uid returns the user who made a credential for the server with a name. munged checks that the credential belongs to
-// its realm, has not expired, and was not decoded before on this host.
+// uid returns the uid of the user who made a credential for the server with the given name. munged checks that the
+// credential belongs to its realm, has not expired, and was not decoded before on this host.
 func (m *munge) uid(ctx context.Context, credential, host string) (uint32, error) {
 	if len(credential) > mungeMost || !strings.HasPrefix(credential, "MUNGE:") || !strings.HasSuffix(credential, ":") {
 		return 0, &mungeError{"it is none of the program munge"}

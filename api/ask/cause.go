@@ -14,8 +14,8 @@ import (
 
 // cause returns the cause that prevents a request from starting at once; nil if it starts at once by the forecast. As
 // in Slurm's reasons, causes that hold even on an idle machine come first, then the jobs ahead. Except for planned
-// outages, the class of the cause is the one that the ledger would record for such a submission. The account is the
-// account of the request.
+// outages, the class of the cause is the one that the ledger would record for such a submission. account is the account
+// of the request.
 func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engine.Forecast, account string,
 	caller Caller) *wire.Cause {
 	queue := queueFacts(v, w.Queue)

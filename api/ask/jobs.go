@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// waitingJob describes a waiting job without its owner. It reports why the job's forecast moved, by the jobs that it
-// waits for if those are known.
+// waitingJob describes a waiting job without its owner. It reports why the job's forecast has changed. waits are the
+// running jobs that the job waits for; nil if they are unknown.
 func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot) wire.Job {
 	j := w.Job
 	held := job.CauseOf(j.Reason)

@@ -87,7 +87,7 @@ func whose(l *job.Limit, account, amount string) string {
 	return "the " + amount + " of " + owner(l)
 }
 
-// ofScope returns those words for a limit of PBS or Grid Engine.
+// ofScope returns the words of function whose for a limit of PBS or Grid Engine.
 func ofScope(s *job.Scope, amount string) string {
 	of := slices.Concat(s.Users, s.Groups, s.Accounts)
 	switch {

@@ -102,7 +102,8 @@ func (q *sizeQuery) steady() advice.Steady {
 	return out
 }
 
-// previousAdvice returns the advice that the request names. For a running job without any, it is to keep the size.
+// previousAdvice returns the advice that the request names. For a running job without previous advice, that is to keep
+// the size.
 func (q *sizeQuery) previousAdvice() advice.Standing {
 	switch s := q.req.Standing; {
 	case s != nil:

@@ -56,8 +56,8 @@ type ReasonAccuracy struct {
 	Counts map[string]map[string]int64 `json:"counts" doc:"jobs by predicted cause (resources, priority, limit, hold, unavailable), then by the scheduler's; without zeros"`
 }
 
-// NewestCoverage is the coverage of the newest decided submissions of a queue. These are all of them up to 1000, and
-// 901 to 1000 from then on.
+// NewestCoverage is the coverage of the newest decided submissions of a queue. All submissions count as long as there
+// are at most 1000, and the newest 901 to 1000 afterwards.
 type NewestCoverage struct {
 	Decided    int64      `json:"decided" doc:"submissions whose quantile has passed"`
 	Censored   int64      `json:"censored" doc:"number of these that were cancelled before the quantile had passed"`

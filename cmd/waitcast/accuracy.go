@@ -175,8 +175,8 @@ func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 	_ = t.Flush() // writes to memory
 }
 
-// partsTable writes the accuracy of the forecasts of the parts of waits. It has the groups with jobs that were
-// blocked or that have reasons. It writes nothing if there are no such groups.
+// partsTable writes the accuracy of the forecasts of the parts of waits. It shows only groups with blocked jobs or with
+// counts of reasons. It writes nothing if there are no such groups.
 func partsTable(w io.Writer, groups []wire.AccuracyGroup) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool {
 		return (g.Parts == nil || g.Parts.Blocked.Nonzero == 0) && g.Reasons == nil

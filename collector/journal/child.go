@@ -63,7 +63,7 @@ func (c *child) read(output io.Reader) {
 	from := bufio.NewReaderSize(output, 64<<10)
 	for {
 		line, err := readLine(from)
-		if len(line.text) > 0 && (err == nil || line.cut) { // the exit may have cut off an incomplete last line
+		if len(line.text) > 0 && (err == nil || line.cut) { // without its line end, the last line is incomplete
 			select {
 			case c.lines <- line:
 			case <-c.stop:

@@ -92,7 +92,7 @@ func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	f := &Follower{cfg: cfg, opts: opts, position: position{Version: version}}
 	var saved position
 	if len(checkpoint) > 0 && json.Unmarshal(checkpoint, &saved) == nil && saved.Version == version {
-		f.position = saved // without a cursor the checkpoint is one of files, whose counts are kept
+		f.position = saved // a checkpoint without a cursor was made for a log file; its counts are kept
 	}
 	opts.Metrics.Touch(cfg.Source)
 	return f, nil

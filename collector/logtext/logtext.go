@@ -21,7 +21,7 @@ func Digits(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// Integer reads b, which must be 1 to 18 digits after a minus or nothing.
+// Integer reads b, which must be 1 to 18 digits, with or without a minus sign before them.
 func Integer(b []byte) (int64, bool) {
 	if len(b) > 1 && b[0] == '-' {
 		n, ok := Digits(b[1:])
@@ -82,7 +82,7 @@ type Day struct {
 	wall    int64 // midnight of the day, in seconds as if local time were UTC
 	offset  int64 // local time - UTC, seconds
 	uniform bool  // the offset holds for the whole day
-	near    int64 // of an hour that occurs twice, the pass nearer to this instant counts; 0 means unknown
+	near    int64 // of the two instants of a time that clocks show twice, the nearer one counts; 0 means unknown
 	after   int64 // the newest instant of earlier lines if lines are ordered; 0 means unknown
 }
 
@@ -90,12 +90,12 @@ type Day struct {
 // After. The clocks of hosts differ, and the lines of one log are written slightly out of order.
 const nearSlack = 60
 
-// Near sets the instant by which times that clocks show twice are resolved. They are taken as the pass that is nearer
-// to it and not later. The zero time means that no such instant is known.
+// Near sets the instant that resolves local times that clocks show twice. Of the two instants that such a time may
+// mean, the one that is nearer to now and not later than now counts. The zero time means that now is not known.
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
-// After sets the instant by which such times are resolved if Near is unset. They are taken as the pass that is not
-// earlier than it. The zero time means that no such instant is known.
+// After sets the instant that resolves local times that clocks show twice if Near is unset. Of the two instants that
+// such a time may mean, the one that is not before newest counts. The zero time means that newest is not known.
 func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
 
 func unixOrZero(t time.Time) int64 {

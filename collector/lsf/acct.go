@@ -77,10 +77,10 @@ func (p *parser) jobFinish() error {
 // finishLimit reads the run limit, which versions from 9.1 on write after the older fields; 0 if it is missing.
 func (p *parser) finishLimit() time.Duration {
 	s := &p.scan
-	// maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
+	// Skipped: maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
 	s.skip("", "nnssssnsnsnssssnssnsnss")
-	// warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation jobGroupName
-	// requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
+	// Skipped: warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation
+	// jobGroupName requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
 	s.skipLists("", "ns")    // submitEXT: key value
 	s.skipLists("", "snnnn") // hostRusage: hostname mem swap utime stime
 	s.skip("", "n")          // options3

@@ -219,5 +219,6 @@ func (p *parser) forgetHosts() {
 	clear(p.hosts)
 }
 
-// maxCount exceeds the processors of any machine; larger numbers are parsed and then refused.
+// maxCount is the maximum of counts and of their sum. It exceeds the processors of any machine, so such a size is
+// refused after parsing.
 const maxCount = 1 << 32

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// maxProcs exceeds the processors of any machine; larger numbers are parsed and then refused.
+// maxProcs is the maximum number of processors. No machine has more, so a larger size is refused after parsing.
 const maxProcs = math.MaxInt32
 
 // size returns the processors of a record, 0 if it has none.

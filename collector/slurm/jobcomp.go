@@ -263,9 +263,9 @@ func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	return at, err
 }
 
-// before resolves times before the end that fall into an hour that clocks show twice. It takes the second pass if
-// possible, because short jobs are more frequent than long ones. So the result depends only on the end, not on the
-// time at which the record is read.
+// before resolves times before the end that fall into an hour that clocks show twice. Of the two instants that such a
+// time may mean, it takes the later one if that is not after the end, because short jobs are more frequent than long
+// ones. So the result depends only on the end, not on the time at which the record is read.
 func (p *jobcompParser) before(t *job.Times) {
 	latest := func(t *time.Time, end time.Time) {
 		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {

@@ -31,8 +31,8 @@ type Rest struct {
 	snapshot *Snapshot
 	version  restVersion
 
-	// These are parts of the newest answer, which is valid until something changes: the version of the interface,
-	// slurmctld's time, the jobs, and the entries that could not be parsed.
+	// These fields are kept from the newest answer, which stays valid until slurmctld reports a change: the version of
+	// the interface, slurmctld's time, the jobs, and the entries that could not be parsed.
 	asked   int
 	updated time.Time
 	rows    []row

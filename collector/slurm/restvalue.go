@@ -83,7 +83,7 @@ func (v restNumber) minutes() string {
 	return fmt.Sprintf("%d-%02d:%02d:00", v.n/(24*60), v.n/60%24, v.n%60)
 }
 
-// seconds formats a number of seconds in that form.
+// seconds formats a number of seconds in the form of a time limit of Slurm's commands.
 func (v restNumber) seconds() string {
 	if !v.set || v.n >= maxMinutes*60 {
 		return "UNLIMITED"

@@ -51,8 +51,8 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
-// inOrder resolves times in an hour that clocks show twice. It takes the second pass if times would run backwards
-// with the first.
+// inOrder resolves times in an hour that clocks show twice. If times would run backwards, it takes the later of the two
+// instants that a time may mean.
 func (c *common) inOrder(t *job.Times) {
 	second := func(t *time.Time, before time.Time) {
 		if !t.IsZero() && t.Before(before) {

@@ -160,7 +160,7 @@ func megabytes(text []byte) (int64, bool) {
 }
 
 // scaled parses a number with one of Slurm's units, each 1,024 times the previous one (convert_num_unit2 in
-// src/common/slurm_protocol_defs.c). Without a unit the number is in units of bare.
+// src/common/slurm_protocol_defs.c). A number without a unit is multiplied by bare.
 func scaled(text []byte, bare float64) (float64, bool) {
 	unit := bare
 	if len(text) > 0 {

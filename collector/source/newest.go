@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// note records the time of an event as the newest. Parsers of local times use it to distinguish the two passes of an
-// hour that clocks show twice. A record whose time is far ahead makes the newest time useless until the log reaches
-// that time. Results are not wrong even then, because Day.Instant checks for that.
+// note records the time of an event as the newest. Parsers of local times use it to resolve times in an hour that
+// clocks show twice. A record whose time is far ahead makes the newest time useless until the log reaches that time.
+// Results are not wrong even then, because Day.Instant checks for that.
 func (r *Reader) note(ev *job.Event) {
 	if _, ok := r.parser.(collector.Dated); !ok {
 		return

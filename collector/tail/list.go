@@ -17,7 +17,7 @@ type candidate struct {
 	path    string
 	st      status
 	primary bool // Path leads to this file
-	last    bool // Path is also no symbolic link, so that no other file is newer
+	last    bool // Path is the file itself, not a symbolic link to it, so that no other file is newer
 	begun   bool // it was not empty in the previous listing
 }
 

@@ -215,7 +215,7 @@ func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 			unknown = slices.Delete(unknown, i, i+1)
 			continue
 		}
-		// K is a copy that was made before the original was truncated.
+		// k is a copy that was made before the original was truncated.
 		k := slices.IndexFunc(t.files, func(k *file) bool {
 			return k.bound && (k.Copy || k.Offset == 0 && !k.Done) && t.rebind(f, k.cand)
 		})

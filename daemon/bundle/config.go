@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// configuration returns every key. It also returns the value of a key if the value cannot identify a person or place.
-// It masks the values of keys that it does not know, so that a new key cannot leak.
+// configuration returns every key of a configuration with its value. It masks values that can identify a person or
+// place. It also masks the values of keys that it does not know, so that a new key cannot leak.
 func (m *masker) configuration(cfg *config.Config) map[string]any {
 	return m.group("", reflect.ValueOf(*cfg))
 }

@@ -116,7 +116,7 @@ func (c *checker) logrotate() string {
 	return logrotateMain
 }
 
-// verdict reports whether the log stays readable for an account, and advice if it does not.
+// verdict returns whether the log stays readable for an account, and advice if it does not.
 func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 	group := l.group()
 	given := l.given(l.now)

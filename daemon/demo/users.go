@@ -84,7 +84,8 @@ func (c *cluster) wanted(arrivals *stream) hypergamma.Job {
 	}
 }
 
-// stream draws jobs of the all-jobs model. Their load is the load of the simulated machine.
+// stream draws jobs from the model of Lublin and Feitelson for all jobs. Their load is the load of the simulated
+// machine.
 type stream struct {
 	gen  *hypergamma.Generator
 	rng  *rand.Rand

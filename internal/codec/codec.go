@@ -21,7 +21,7 @@ type Codec struct {
 	Writer
 	Reader
 	Reading       bool
-	WithoutShared bool  // values that Hand passed, in the order in which they will be read
+	WithoutShared bool  // set by Copy: Hand then passes values without encoding them
 	handed        []any // values that Hand passed, in the order in which they are taken
 	kinds         []string
 	where         string // kinds of state, from the outermost, in which the first failure occurred

@@ -46,7 +46,7 @@ func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	return version, s.fail("wait for changes", err)
 }
 
-// await starts to listen before its first check, so that it misses no change.
+// await waits as Changed does. It starts to listen before its first check, so that it misses no change.
 func (s *Store) await(ctx context.Context, after int64) (int64, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {

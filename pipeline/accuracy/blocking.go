@@ -21,8 +21,8 @@ type Blocking struct {
 	Since time.Time `json:"since,omitzero"`
 	Cause job.Cause `json:"cause,omitempty"`
 	ByLog bool      `json:"by_log,omitempty"`
-	// First is the total length of the earlier blocked times that began before the job was eligible. Later is that of
-	// the blocked times that began afterwards. All of them ended before Until.
+	// First is the total length of the blocked times that have ended and that began before the job was eligible. Later
+	// is that of the ended ones that began afterwards. Until is the end of the newest of them.
 	First time.Duration `json:"first,omitempty"`
 	Later time.Duration `json:"later,omitempty"`
 	Until time.Time     `json:"until,omitzero"`

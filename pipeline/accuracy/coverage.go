@@ -27,9 +27,8 @@ type LevelCoverage struct {
 	// Of the missed submissions, Waiting counts jobs that still wait, and Left counts jobs that were cancelled after
 	// the quantile.
 	Waiting, Left int64
-	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that started or were
-	// cancelled before their quantile, if the quantile has not passed yet either. Early jobs are decided when their
-	// quantiles pass.
+	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that have started or were
+	// cancelled, and whose quantile has not passed yet either. Both are decided when their quantiles pass.
 	Undecided, Early int64
 }
 
@@ -126,17 +125,16 @@ func (b *Submissions) peer(method string) Coverage {
 	return b.Peers[i].Coverage
 }
 
-// WaitingPast counts waiting jobs. By level it counts those that have waited longer than their quantile.
+// WaitingPast counts waiting jobs: all of them, and by level those that have waited longer than their quantile.
 type WaitingPast struct {
 	Waiting int64
 	Past    []int64
 }
 
-// NewWaitingPast returns a count of no jobs.
+// NewWaitingPast returns counts of zero.
 func NewWaitingPast() WaitingPast { return WaitingPast{Past: make([]int64, len(waittime.Levels()))} }
 
-// NewWaitingByMade returns empty counts for live forecasts (index 0), and for forecasts made after the fact (index
-// 1).
+// NewWaitingByMade returns counts of zero for forecasts that were made live (index 0) and after the fact (index 1).
 func NewWaitingByMade() *[2]WaitingPast { return &[2]WaitingPast{NewWaitingPast(), NewWaitingPast()} }
 
 // Add counts a job as of an instant.

@@ -175,9 +175,9 @@ func (d *Decisions) Update(number uint64, queue string, procs int) {
 	}
 }
 
-// Close records that a job started or left the given number of seconds after its submission. The job is scored by
-// quantiles. They may differ from the followed ones, if the size of the job has become known. If there are none, the
-// forecast is no longer followed.
+// Close records that the job of a forecast started, or left without a start, after it had waited the given number of
+// seconds. The quantiles replace those of the forecast, because the size of the job may have become known since. If
+// there are none, the forecast is no longer followed.
 func (d *Decisions) Close(number uint64, waited float64, started bool, quantiles []float64) {
 	f := d.Followed[number]
 	if f == nil {
@@ -248,8 +248,8 @@ type Decided struct {
 	Unfollowed int64
 }
 
-// AsOf returns the outcomes of forecasts as of the newest instant, which may still be open. Quantiles that pass at
-// that instant count by the present state.
+// AsOf returns the outcomes of forecasts as of the newest instant. More events of that instant may follow, so a
+// quantile that passes exactly then counts by the present state.
 func (d *Decisions) AsOf(at time.Time) Decided {
 	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
 		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}

@@ -80,8 +80,8 @@ func (f *Forecast) Scored() Answer {
 }
 
 // Waiting returns the forecast of a waiting job as far as it is known. ok is false if there is no forecast yet, or if
-// none was possible. If the size of the job is unknown, the forecast is for the largest size. Once a quantile of that
-// has passed, the quantiles of all sizes have passed.
+// none was possible. If the size of the job is unknown, the forecast is for the largest size, because its quantiles
+// pass last.
 func (f *Forecast) Waiting() (w Waiting, ok bool) {
 	if !f.Made || !f.Closed.IsZero() {
 		return Waiting{}, false

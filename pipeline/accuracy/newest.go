@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// newestByAge has the newest decided forecasts of a queue by level, with separate lists of live and replayed ones.
-// Each list has all forecasts up to 1000, and 901 to 1000 from then on. They are counted in blocks, as in a Window.
+// newestByAge has the newest decided forecasts of a queue by level, with separate lists of live and replayed ones. Each
+// list has all forecasts as long as there are at most 1000, and the newest 901 to 1000 afterwards. They are counted in
+// blocks, as in a Window.
 type newestByAge [2][]decidedWindow
 
 // decidedWindow holds the newest outcomes of one level.

@@ -7,8 +7,8 @@ const (
 	windowBlock  = recent / windowBlocks
 )
 
-// Window has the figures of the newest scored forecasts of a queue: of all up to 1000, and of 901 to 1000 from then
-// on.
+// Window has the figures of the newest scored forecasts of a queue: of all as long as there are at most 1000, and of
+// the newest 901 to 1000 afterwards.
 type Window struct {
 	// Blocks are the figures of consecutive forecasts, the oldest first.
 	Blocks []Figures `json:"blocks"`

@@ -148,8 +148,8 @@ type SelectionView struct {
 }
 
 // FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted and
-// scored from 64 lifetimes on. With fewer than the 192 scores between 64 and 256, the choice would be random. The
-// laws would also be out of date, because they are fitted again only when the number of lifetimes has doubled.
+// scored from 64 lifetimes on, so each has 192 scores by then. With fewer scores the choice would be random. The laws
+// would also be out of date, because they are fitted again only when the number of lifetimes has doubled.
 const FirstChoice = 256
 
 func (c *lifetimeSelection) view() *SelectionView {

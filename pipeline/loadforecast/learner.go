@@ -49,7 +49,7 @@ type Config struct {
 type Learner struct {
 	worker *worker
 	seq    int64 // number of the newest event
-	// paused is true while jobs of a journal are replayed that the saved state includes.
+	// paused is true while replayed events are ignored, because the saved state includes them.
 	paused bool
 	// replays is true while a journal is replayed.
 	replays bool

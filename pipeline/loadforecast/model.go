@@ -97,7 +97,7 @@ func (m *model) started(before, after *cluster.Job) {
 	m.runs(after)
 }
 
-// runs reports that a job runs. If its submission is unknown, it reports that too.
+// runs reports that a job runs. If the job's submission was not reported yet, runs reports that first.
 func (m *model) runs(j *cluster.Job) {
 	id := taskID(j, 0)
 	if _, known := m.names[id]; !known {

@@ -19,7 +19,8 @@ type Outlook struct {
 	// Saturation is the result of the test at SaturationAt. It is zero until a model of arrivals is known.
 	Saturation   outlook.Saturation
 	SaturationAt time.Time
-	// Scores are the scores of earlier forecasts: first for the whole cluster, then for all queues together.
+	// Scores are the scores of earlier forecasts: first those of the cluster's load, then those of all queues' loads
+	// together.
 	Scores []outlook.Score
 	// ArrivalLosses are the losses of the models of arrivals, as in outlook.ArrivalModels. NaN means that a loss is
 	// unknown.

@@ -101,7 +101,8 @@ type View struct {
 	detailed map[string]bool
 }
 
-// Shares reports whether a name shares Other. If very many names do, it does not know the oldest.
+// Shares reports whether a name shares Other. If very many names do, the oldest have been forgotten, and it returns
+// false for them.
 func (v View) Shares(name string) bool { return v.sharing.has(hashOf(name)) }
 
 // Metric returns the queue under which detailed metrics count a queue: itself, or Other if it has no detailed metrics.

@@ -22,9 +22,9 @@ type jobIndex struct {
 	// unsized has, by queue, the number of waiting jobs without a size in any record yet. The key is "" for jobs
 	// whose queue is unknown, too.
 	unsized map[string]int
-	// beyond caches corrections by owner. A correction is the amount by which priorities exceed those of the rules.
+	// beyond caches, by owner, the amount by which reported priorities exceed those of the rules.
 	beyond sync.Map
-	// rests caches simulated rests of waits by EngineID.
+	// rests caches the remaining waits of waiting jobs in the simulated futures, by EngineID.
 	rests sync.Map
 	// waiting are the waiting jobs with the number of jobs ahead of each.
 	waitingOnce sync.Once

@@ -72,9 +72,9 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 	return beyond
 }
 
-// reportedBeyond returns the median correction over the owner's waiting jobs. It is a median, because one of them may
-// have its own nice value. If none waits, it takes the job that started last, otherwise the job that was submitted
-// last. The priorities of these two include an earlier fair share. If that alone explains the correction,
+// reportedBeyond computes the amount of beyondRules. It is the median over the owner's waiting jobs, because one of
+// them may have its own nice value. If none waits, it takes the job that started last, otherwise the job that was
+// submitted last. The priorities of these two include an earlier fair share. If that alone explains the amount,
 // reportedBeyond uses the fair share projected to now instead.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
@@ -99,7 +99,7 @@ func (v *View) reportedBeyond(of owner) int64 {
 	return reported
 }
 
-// earlierBeyond returns the correction by the owner's jobs that no longer wait.
+// earlierBeyond returns the amount of beyondRules by the newest job of the owner that no longer waits.
 func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	for _, j := range slices.Backward(v.Running) { // ordered by their starts
 		if alike(j) {
@@ -109,8 +109,9 @@ func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	return v.endedBeyond(of.user)
 }
 
-// projectedBeyond returns the amount by which the owner's present fair share exceeds that of the rules. It returns
-// false if the amount is unknown, or if by the reported priorities fair share does not explain the difference.
+// projectedBeyond returns the amount by which the owner's fair share, projected to now, raises the priority above that
+// of the rules. It returns false if the amount is unknown, or if no fair-share factor from 0 to 1 explains the reported
+// amount.
 func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 	if v.Engine == nil {
 		return 0, false
@@ -130,8 +131,8 @@ func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 // hundredths, and the age factor is rounded too.
 const shareError = .03
 
-// endedBeyond returns the correction by the user's newest job, which may have ended. It returns 0 if the priority of
-// that job was never reported.
+// endedBeyond returns the amount of beyondRules by the user's newest job, which may have ended. It returns 0 if the
+// priority of that job was never reported.
 func (v *View) endedBeyond(user string) int64 {
 	if v.Engine == nil {
 		return 0

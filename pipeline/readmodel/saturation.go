@@ -19,8 +19,8 @@ import (
 type Saturation struct {
 	// History is the growth in the history.
 	History Growth
-	// Future is the growth in the simulated futures of FutureWeeks, simulated at At. FutureWeeks is 0 if none were
-	// simulated.
+	// Future is the growth in simulated futures that are FutureWeeks weeks long and begin at At. FutureWeeks is 0 if
+	// none were simulated.
 	Future      outlook.Growth
 	FutureWeeks int
 	At          time.Time
@@ -29,7 +29,8 @@ type Saturation struct {
 // Growth is the growth of the outstanding jobs in the history.
 type Growth struct {
 	PerWeek float64 // jobs
-	// Number of weekly counts; the first week of the history is left out, because the machine is empty then.
+	// Weeks is the number of weekly counts. The first week of the history is left out, because the machine is empty
+	// then.
 	Weeks int
 }
 

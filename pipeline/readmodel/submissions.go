@@ -15,8 +15,8 @@ type FullLimit struct {
 	Limit *job.Limit
 	// Most is the number of jobs that the limit allows.
 	Most int64
-	// Freed is the number of jobs under the limit that must end until a submission is accepted, and the time of that;
-	// nil if unknown.
+	// Freed has the number of jobs under the limit that must end before a submission is accepted, and the time until
+	// then; nil if unknown.
 	Freed *Freed
 }
 

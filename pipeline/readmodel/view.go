@@ -83,7 +83,7 @@ type Teaching struct {
 	// changed.
 	Usable bool
 	// Failure is the reason why the history cannot be learnt; empty if it can. If no other state is usable either, a
-	// state is built from the journal alone. The numbers above refer to that one then.
+	// state is built from the journal alone. Done, Total and Remaining then refer to that state.
 	Failure string
 }
 

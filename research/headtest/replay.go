@@ -25,8 +25,8 @@ type watcher interface {
 	asked(a *ask) error
 }
 
-// replay passes all events to a watcher: ends, starts, and asks at the instants at which jobs reach the head. An
-// event is passed before all events that must not know it.
+// replay passes all events to a watcher: ends, starts, and asks at the instants at which jobs reach the head. Events
+// that happen after an ask are passed after it.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {

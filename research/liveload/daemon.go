@@ -20,7 +20,7 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	url  string
-	gone chan struct{} // how the process ended; valid after gone is closed
+	gone chan struct{} // closed when the process has ended
 	err  error         // how it ended; valid after gone is closed
 }
 

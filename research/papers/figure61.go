@@ -49,7 +49,8 @@ type curve struct {
 	jobs           int     // number of jobs in each run
 	cpu            float64 // processor seconds of all these runs
 	single, shaken float64 // roughness
-	// number of loads at which the slowdown is below that at the load before: of the log, and of the shaken means
+	// falls and fallsOff count the loads at which the slowdown is below that at the load before: of the log, and of the
+	// shaken means.
 	falls, fallsOff int
 }
 

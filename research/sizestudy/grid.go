@@ -47,8 +47,9 @@ type Outcome struct {
 	Utilization float64 // of the machine, between the first and the last submission
 	Work        float64 // processor-seconds divided by those of the requests
 
-	// Change of the mean turnaround against the users' requests: of all jobs, of the jobs that ask, and of the others;
-	// -.2 means 20 % less. P95Change is that of the 95th percentile.
+	// Change is the change of the mean turnaround of all jobs against the users' requests; -.2 means 20 % less. Askers
+	// and Others are the changes for the jobs that ask and for the others. P95Change is that of the 95th percentile of
+	// all jobs.
 	Change, Askers, Others, P95Change float64
 	// Worse is the share of users, with at least ten scored jobs, whose mean turnaround is more than 1/20 longer than
 	// with the requests.

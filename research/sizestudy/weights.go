@@ -7,9 +7,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// Weights are candidates for the weights of advice.Considerate, and one more that was tried. The price of a
-// processor-hour is (Base + Waiting x number of waiting jobs + Lately x their recent mean number) / processors, in
-// hours.
+// Weights are candidates for the weights Base and Waiting of advice.Considerate, and a third weight that was tried. The
+// price of a processor-hour is (Base + Waiting x number of waiting jobs + Lately x their recent mean number) /
+// processors, in hours.
 type Weights struct{ Base, Waiting, Lately float64 }
 
 // Chosen returns the weights of advice.Considerate, for the tables.

@@ -62,7 +62,7 @@ type machine struct {
 	rng    *rand.Rand
 	source arrivals
 	ahead  *simulator.Job // drawn from source and not submitted yet
-	handed bool           // the simulator has it
+	handed bool           // the simulator has already received ahead
 	floor  float64        // nobody submits before this instant
 	sim    *simulator.Simulator
 	live   map[int64]*told
@@ -72,7 +72,7 @@ type machine struct {
 	crash    float64
 	step     float64 // instant of the next step of the clock
 	back     float64 // number of seconds by which the log's clock is behind now
-	right    float64 // until this instant
+	right    float64 // the log's clock is behind until this instant
 	pause    float64
 	flood    float64 // instant of the next flood of the queue
 	crowd    int     // number of jobs in a flood

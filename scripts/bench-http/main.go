@@ -75,7 +75,7 @@ func run(ctx context.Context, o *options) error {
 	if err := against(ctx, dir, c, false, o); err != nil || o.plainOnly {
 		return err
 	}
-	return against(ctx, dir, c, true, o) // it continues with the database of the first
+	return against(ctx, dir, c, true, o) // it reads the database that the first daemon left
 }
 
 // shares measures a small client while another client floods the daemon. If there is another binary, that one is

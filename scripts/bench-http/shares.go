@@ -43,7 +43,7 @@ func question(sizes, limits int) []byte {
 	return body
 }
 
-// floods are the requests that the other client repeats.
+// flood is a request that the flooding client repeats.
 type flood struct {
 	name string
 	body []byte

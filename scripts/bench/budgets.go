@@ -34,7 +34,8 @@ type command struct {
 
 const counting = " -count COUNT"
 
-// text returns the command with a number of repetitions. 0 gives the form for readers.
+// text returns the command with a number of repetitions. If count is 0, it returns the command without that number, as
+// pages show it.
 func (c command) text(count int) string {
 	if count == 0 {
 		return strings.ReplaceAll(strings.ReplaceAll(c.words, counting+"0", ""), counting, "")
@@ -59,7 +60,7 @@ func onTraces(c command) command {
 }
 
 const (
-	milli = 1e-6 // of nanoseconds
+	milli = 1e-6 // milliseconds per nanosecond
 	whole = 1e-9
 )
 

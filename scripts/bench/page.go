@@ -116,7 +116,8 @@ func table(list []budget, kept map[string]string) (string, error) {
 	return out.String(), nil
 }
 
-// writeMachines writes which commands ran on which machine. It does not list the commands of the machine with most.
+// writeMachines writes which commands ran on which machine. It does not list the commands of the machine that ran most
+// of them.
 func writeMachines(out *strings.Builder, machines map[string][]string) {
 	names := benchtext.Keys(machines)
 	if len(names) == 0 {

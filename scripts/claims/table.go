@@ -49,12 +49,13 @@ type Claim struct {
 	Page string   `yaml:"page"`
 	Text []string `yaml:"text"`
 	By   string   `yaml:"by"` // the command that measures the figures
-	// the reason why there is no command: measured once, outside of this tree or with an earlier state of it
+	// Once is the reason why there is no command: measured once, outside of this tree or with an earlier state of it.
 	Once   string   `yaml:"once"`
 	Varies string   `yaml:"varies"` // the reason why another run gives other figures, so that it is not repeated
 	Full   bool     `yaml:"full"`   // true if the command takes long, so that it runs only on request
 	Needs  []string `yaml:"needs"`
-	// if empty, the command must only succeed, because it is a test of these figures
+	// Compare has the figures to compare. If it is empty, the command must only succeed, because it is a test of these
+	// figures.
 	Compare []Compare `yaml:"compare"`
 }
 

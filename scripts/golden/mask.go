@@ -11,8 +11,8 @@ import (
 const masked = "~"
 
 // maskJSON normalizes a JSON document. Members are in order of their names, and numbers keep their digits. "~" replaces
-// every string with a space in it, because messages are prose and will be rewritten. The values of the members drop
-// become "-", because they depend on the wall clock or on the machine.
+// every string with a space in it, because messages are prose and will be rewritten. The values of the members whose
+// names are in drop become "-", because they depend on the wall clock or on the machine.
 func maskJSON(text []byte, drop ...string) string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

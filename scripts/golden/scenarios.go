@@ -343,8 +343,8 @@ func (d *clocked) lines(ctx context.Context) (int, error) {
 const (
 	// lookEvery is the event time in seconds between two samples of the load.
 	lookEvery = 300
-	// quietFor is how long nothing may change before the daemon counts as idle if there is no better sign. calm is the
-	// same if there is one.
+	// quietFor is the time without any change after which the daemon counts as idle if there is no better sign of that.
+	// calm is this time if there is a better sign.
 	quietFor, calm = 15 * time.Second, 400 * time.Millisecond
 )
 

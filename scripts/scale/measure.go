@@ -27,14 +27,16 @@ import (
 // cost is the cost of a cluster.
 type cost struct {
 	load time.Duration // CPU time per event for reading the history and the present, training and simulating
-	// CPU time of one event among many, including its forecast, its score and its share of the simulations
+	// event is the CPU time of one event among many, including its forecast, its score and its share of the
+	// simulations.
 	event    time.Duration
 	view     time.Duration // CPU time of a single event, including the view that contains it
 	forecast time.Duration // CPU time of GET /v1/wait
-	// CPU time of the first GET /v1/wait on a view, which computes shared data; includes the event and the view
+	// first is the CPU time of the first GET /v1/wait on a view, which computes shared data; it includes the event and
+	// the view.
 	first time.Duration
-	// wall-clock time of the newest simulation of the pool for all requests; 0 if each request is simulated
-	// separately
+	// refresh is the wall-clock time of the newest simulation of the pool for all requests; 0 if each request is
+	// simulated separately.
 	refresh  time.Duration
 	train    time.Duration // wall-clock time of the newest training of trees
 	save     time.Duration // CPU time of a snapshot of state and models

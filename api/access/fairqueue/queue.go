@@ -171,9 +171,9 @@ func (t *Request) Expect(cost float64) {
 	t.order += cost
 }
 
-// Step reports that a piece of the work is done and that one of some cost begins. It yields the slot if another request
-// goes first, and waits for its next turn. After an error (of the context, or ErrFull) the work must be stopped and End
-// called, because the slot may be gone.
+// Step reports that a piece of the work is done and that the next one begins, which has the given cost. It yields the
+// slot if another request goes first, and waits for its next turn. After an error (of the context, or ErrFull) the work
+// must be stopped and End called, because the slot may be gone.
 func (t *Request) Step(ctx context.Context, cost float64) error {
 	q := t.queue
 	now := time.Now()

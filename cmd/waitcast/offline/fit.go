@@ -96,9 +96,9 @@ type LublinFit struct {
 	Work       goodness              `json:"work_goodness"`       // goodness of the fit of ln (processors * runtime)
 	Subsamples hypergamma.Subsamples `json:"runtime_subsamples"`  // results for subsamples of subsampleSize runtimes
 	ShortGaps  int                   `json:"short_gaps_left_out"` // number of interarrivals of at most 1 s
-	// Number of jobs with more processors than the machine has.
+	// TooLarge is the number of jobs with more processors than the machine has.
 	TooLarge int `json:"too_large_left_out"`
-	// Load of as many jobs as were fitted, drawn from the model.
+	// Drawn is the load of as many jobs as were fitted, drawn from the model.
 	Drawn   offered   `json:"drawn"`
 	DrawnKS distances `json:"drawn_ks"` // distances between the drawn and the recorded jobs
 }

@@ -387,8 +387,8 @@ func (a *Commands) readParams(file string) (p *hypergamma.Params, like *offered,
 		} `json:"lublin"`
 		Size *hypergamma.SizeParams `json:"size"`
 		Load *offered               `json:"load"`
-		// These are the processors of the machine. If the file has only the sizes of jobs, they are the processors of
-		// the largest job.
+		// MaxProcs is the number of processors of the machine. If the file has only the sizes of jobs, it is the size
+		// of the largest job.
 		MaxProcs int64 `json:"max_procs"`
 	}
 	if err := json.Unmarshal(text, &report); err != nil {

@@ -34,7 +34,7 @@ type options struct {
 	losses         bool
 	keep           string
 
-	// for a process that performs a single run
+	// The fields below are for a process that performs a single run.
 	trace       string
 	half, exact bool
 }

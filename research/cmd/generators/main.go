@@ -30,7 +30,8 @@ func main() {
 const (
 	workBound = 0.3  // maximum difference in mean work of a job, relative to the recorded work
 	loadBound = 0.05 // maximum difference in load with --load same, relative to the recorded load
-	// Maximum change of the KS distances by --load same, and maximum increase from form paper to form log.
+	// ksBound is the maximum change of the KS distances by --load same, and the maximum increase from form paper to
+	// form log.
 	ksBound = 0.01
 )
 
