@@ -109,8 +109,8 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// TestRequeue proves that a requeued job keeps its place and its number and waits again. It also proves that records
-// of the job's earlier try do not change the next try, however close the tries are.
+// TestRequeue proves that a requeued job keeps its place and its number and waits again. It also proves that records of
+// the job's earlier attempt do not change the next attempt, however close the attempts are.
 func TestRequeue(t *testing.T) {
 	s := New("c", 0)
 	first := []job.Event{

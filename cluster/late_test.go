@@ -21,7 +21,7 @@ func full(kind job.Kind, submit, start, end, procs int) job.Event {
 }
 
 // TestCompletedAfterItsEnd proves that a record that comes after a job has left adds what was unknown about the job,
-// once, and only if it is of the same try.
+// once, and only if it is of the same attempt.
 func TestCompletedAfterItsEnd(t *testing.T) {
 	ran := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)}
 	asked := sized(queued(event(job.Update, "1", 15), "a"), 2)

@@ -117,8 +117,8 @@ func TestEventsAreInOrderOfTime(t *testing.T) {
 	}
 }
 
-// TestContradictions proves that a second end of the same try of a job at another time is refused with both places. The
-// same end in another file, or a second later, is not refused.
+// TestContradictions proves that a second end of the same attempt of a job at another time is refused with both places.
+// The same end in another file, or a second later, is not refused.
 func TestContradictions(t *testing.T) {
 	later := strings.NewReplacer("09:04:00", "10:04:00", "end=1795165440", "end=1795169040").Replace(ended2)
 	near := strings.NewReplacer("09:04:00", "09:04:01", "end=1795165440", "end=1795165441").Replace(ended2)

@@ -34,7 +34,7 @@ func fold(t *testing.T, events ...job.Event) *lives.Lives {
 	return l
 }
 
-// shown returns each life as a line: id, try, instants in seconds, request, fate.
+// shown returns each life as a line: id, attempt, instants in seconds, request, fate.
 func shown(l *lives.Lives) (all []string) {
 	names := map[lives.Fate]string{lives.Waiting: "waits", lives.Running: "runs", lives.Ended: "ended",
 		lives.Lost: "lost", lives.Cancelled: "cancelled"}
@@ -55,7 +55,7 @@ func shown(l *lives.Lives) (all []string) {
 	return all
 }
 
-// TestFold proves what a life consists of. The cases are every fate, a requeue as another try, a size that comes
+// TestFold proves what a life consists of. The cases are every fate, a requeue as another attempt, a size that comes
 // late, attributes that come later and were not requested, repeated records, and jobs without a record of their
 // submission.
 func TestFold(t *testing.T) {

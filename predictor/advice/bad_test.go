@@ -41,7 +41,7 @@ func TestBadCandidates(t *testing.T) {
 			func(c *advice.Candidate) { c.Wait.Law = advice.Fixed(1) },
 			func(c *advice.Candidate) { c.Wait = advice.Wait{Law: advice.Fixed(nan)} },
 			func(c *advice.Candidate) { c.Wait = advice.Wait{Law: nanLaw{5}} },
-			// These are given together with futures.
+			// The other candidates of the pool have futures, so this one needs futures, too.
 			func(c *advice.Candidate) { c.Wait = advice.Wait{Law: advice.LogNormal{Median: 5, Spread: 1}} },
 		},
 	} {
@@ -102,8 +102,8 @@ func TestBadObjectives(t *testing.T) {
 	}
 }
 
-// TestNoNaN proves that for any numbers, including NaN and infinity, a choice is an error or free of NaN where it
-// promises that, with probabilities between 0 and 1.
+// TestNoNaN proves that for any numbers, including NaN and infinity, a choice returns an error, or an answer without
+// NaN (except in fields that document it) and with probabilities between 0 and 1.
 func TestNoNaN(t *testing.T) {
 	any := rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 1e5),
 		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1}))

@@ -297,7 +297,8 @@ func TestFinishOfFutures(t *testing.T) {
 
 // TestDependence proves that waits in one pool that are known only by quantiles are compared at the same level. A
 // candidate that is later at every level is never first. In separate pools the waits are independent: for two normal
-// laws the probability is Phi of the difference of the means divided by that of the spreads.
+// laws of ln(wait + 60 s) with equal spread, the sooner candidate is best with probability Phi(difference of the means
+// / (spread sqrt 2)).
 func TestDependence(t *testing.T) {
 	law := func(shift float64) advice.Law {
 		var seconds []float64
@@ -315,7 +316,8 @@ func TestDependence(t *testing.T) {
 	}
 }
 
-// TestNever proves that a wait that may never end makes only the expected finish infinite: a deadline still ranks it.
+// TestNever proves that a candidate that may never start has an infinite expected finish, but is still ranked by a
+// deadline.
 func TestNever(t *testing.T) {
 	inf := math.Inf(1)
 	c := []advice.Candidate{

@@ -89,8 +89,8 @@ func TestConsiderateEndsThrifty(t *testing.T) {
 	})
 }
 
-// TestConsiderateBounds proves that a machine without a size or a negative queue never give a price that a choice would
-// refuse.
+// TestConsiderateBounds proves that neither an unknown machine size nor a negative queue length gives a price that a
+// choice refuses.
 func TestConsiderateBounds(t *testing.T) {
 	for _, o := range []advice.Objective{
 		advice.Considerate(0, 0), advice.Considerate(-5, 10), advice.Considerate(1e9, 1),

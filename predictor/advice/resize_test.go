@@ -43,12 +43,12 @@ func TestResizeByHand(t *testing.T) {
 	}
 }
 
-// TestShrinkByPrice proves that the value of the processors to others decides whether to shrink: 1000 processor-seconds
-// and 100 s, or 925 and 185.
+// TestShrinkByPrice proves that the price of processors decides whether to shrink. To keep the size takes 1000
+// processor-seconds and 100 s, to shrink takes 925 and 185.
 func TestShrinkByPrice(t *testing.T) {
 	job := advice.Running{Procs: 10, Left: advice.Fixed(100)}
 	sizes := []advice.Size{{Procs: 5, Left: advice.Fixed(180), Overhead: 5}}
-	// 85/75 = 1.13
+	// Shrinking saves 75 processor-seconds and costs 85 s, so it pays at prices above 85/75 = 1.13.
 	for price, want := range map[float64]advice.Action{
 		.1: advice.Keep, 1.1: advice.Keep, 1.2: advice.Shrink, 10: advice.Shrink,
 	} {
@@ -64,8 +64,8 @@ func TestShrinkByPrice(t *testing.T) {
 	}
 }
 
-// TestResizeLaws proves that without overhead a faster size never makes the finish later, for any wait. Nothing
-// finishes sooner than the new size from the start. The longer the wait, the later the finish.
+// TestResizeLaws proves that without overhead a faster size never makes the finish later, for any wait. No finish is
+// sooner than with the new size from the start. The longer the wait, the later the finish.
 func TestResizeLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := rapid.Float64Range(1, 1e5).Draw(t, "left")
@@ -126,8 +126,9 @@ func TestBadResize(t *testing.T) {
 }
 
 // TestPartsOfTheFinish checks the two parts of the mean finish by hand. The job has 1000 s left. With twice the
-// processors it would need 500 s for all of that, and it stands still for 10 s. After 200 s four fifths of the work are
-// left: 410 s more. In the other future the processors come too late: the job has ended after 1000 s.
+// processors all of that work would take 500 s; the change takes 10 s. In the first future the processors come after
+// 200 s. Four fifths of the work are left then, which take 400 s, so the second part is 410 s. In the other future the
+// processors come too late: the job has ended after 1000 s.
 func TestPartsOfTheFinish(t *testing.T) {
 	r := must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 4, Left: advice.Fixed(1000)}, []advice.Size{
 		{Procs: 8, Left: advice.Fixed(500), Overhead: 10, Wait: advice.Wait{Futures: []float64{200, 2000}}},

@@ -32,9 +32,9 @@ func changes(t interface{ Fatal(...any) }, s advice.Steady, steps int, gain func
 	return n
 }
 
-// TestNoiseDoesNotFlap proves that a noisy forecast around the threshold does not flap. With a gain of .1 +- .09,
-// advice with a least gain of .1 changes once in 5,000 forecasts. Around 0 it does not change at all. Without
-// hysteresis it changes every other time around 0.
+// TestNoiseDoesNotFlap proves that noise in forecasts does not make advice alternate. With gains of 0.1 +- 0.09, advice
+// with a minimum gain of 0.1 changes once in 5,000 forecasts. Around 0 it does not change at all. Without hysteresis it
+// changes every other time around 0.
 func TestNoiseDoesNotFlap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	around := func(middle float64) func() float64 {
@@ -112,8 +112,8 @@ func TestReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// TestSteadyDeadline proves that under a deadline the least gain applies to the probability: from .5 to .7 is enough
-// for .15, not for .25.
+// TestSteadyDeadline proves that under a deadline the minimum gain applies to the probability: an increase from 0.5 to
+// 0.7 is enough for a minimum of 0.15, but not of 0.25.
 func TestSteadyDeadline(t *testing.T) {
 	futures := func(late int) advice.Wait {
 		w := make([]float64, 10)

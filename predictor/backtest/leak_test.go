@@ -176,7 +176,7 @@ func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, cuts int, witho
 	}
 }
 
-// soonest returns the job with the shortest wait among count jobs from one on.
+// soonest returns the job with the shortest wait among the count jobs from index from on.
 func soonest(all []swf.Record, from, count int) int {
 	best := from
 	for i := from; i < from+count; i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestLivesAreReplayed proves that the engine gets the lives of a log as events of its jobs: tries of a job apart, no
-// learning from a wait without a submission, and holds, releases and updates at their instants.
+// TestLivesAreReplayed proves that the engine receives the lives of a log as events: each attempt as a job of its own,
+// nothing to learn from a wait without a recorded submission, and holds, releases and updates at their instants.
 func TestLivesAreReplayed(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	two, four := job.Attributes{Procs: 2}, job.Attributes{Procs: 4}

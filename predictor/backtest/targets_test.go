@@ -13,7 +13,7 @@ import (
 // target is what waitcast must reach on a trace.
 type target struct {
 	name string
-	// less5 and less95 are the least relative amounts by which its loss at .5 and .95 must be below that of QBETS.
+	// less5 and less95 are the shares by which the loss at 0.5 and 0.95 must at least be below that of QBETS.
 	less5, less95 float64
 	// qbets5 and qbets95 are the losses of an independent QBETS. If the QBETS of waitcast is more than 5 % worse, the
 	// comparison is void.

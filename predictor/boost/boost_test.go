@@ -250,7 +250,8 @@ func TestFocus(t *testing.T) {
 
 // TestWeights proves that a row counts by its weight. The base is the quantile of the weights. Of two kinds of rows
 // with the same features the heavier kind is learnt at the median: the rows of weight 1, although three times as many
-// rows have another target and a quarter of the weight. At .4 of the weight it is the other way round.
+// rows have another target and a quarter of the weight. If the heavier kind has only 0.4 of the weight, the other kind
+// is learnt.
 func TestWeights(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for other, want := range map[float64]float64{.25: 1, .4: 0} {

@@ -155,8 +155,8 @@ func checkTree(t *testing.T, tr *trainer) {
 	}
 }
 
-// checkCells compares a leaf's packed histogram with plain counts. The histogram was counted, or is what another leaf's
-// leaves of the whole.
+// checkCells compares a leaf's packed histogram with plain counts. The histogram was counted from the rows, or it is
+// the parent's histogram minus that of the other leaf.
 func checkCells(t *testing.T, tr *trainer, l *leaf, want [][]plainCell) {
 	t.Helper()
 	for i, d := range tr.features {

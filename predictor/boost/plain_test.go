@@ -302,8 +302,8 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestNewest proves that training on the newest rows with weights of their own equals training on only those rows cut
-// anew, if the same values occur.
+// TestNewest proves that training on the newest rows with weights of their own equals training on new data of only
+// those rows, if the same values occur in them.
 func TestNewest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
 	columns, y := make([][]float64, 4), make([]float64, 2000)

@@ -28,8 +28,8 @@ func newWorld(seed uint64) *world {
 		served: make([]float64, 6)}
 }
 
-// next moves to the next submission. Submissions come in a burst of an hour each day, ten times as many, in which the
-// queue grows. The law of waits rises in the burst and falls after it.
+// next moves to the next submission. For one hour of each day (the burst) there are ten times as many submissions, and
+// the queue grows. The law of waits rises in the burst and falls after it.
 func (w *world) next() {
 	gap := 600.0
 	w.mu, w.burst = 7, false
@@ -259,7 +259,8 @@ func TestObserve(t *testing.T) {
 }
 
 // TestHasten proves the effect of hastening to 0 jobs on a group that has decided many jobs: a miss moves the
-// correction five times as far, less what the first decided one takes away.
+// correction nearly five times as far as without hastening. (It is a little less, because the job itself counts as
+// decided.)
 func TestHasten(t *testing.T) {
 	step := func(hasten bool) float64 {
 		c, err := New(Config{Levels: []float64{.5}})

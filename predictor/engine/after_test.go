@@ -171,8 +171,8 @@ func TestDependencyOnAnUnknownJob(t *testing.T) {
 	waits("the end of the other job is forgotten", false, 0, 0)
 }
 
-// TestNamed proves the names in dependencies: a job, a task, all tasks of an array, and tasks that wait with their
-// array.
+// TestNamed proves that names in dependencies can refer to a job, a task, all tasks of an array, and tasks that wait
+// with their array.
 func TestNamed(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	for id, name := range map[uint64]string{2: "1", 4: "9_1", 6: "9_2", 8: "9", 10: "12"} {

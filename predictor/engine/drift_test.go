@@ -98,7 +98,7 @@ func inOrder(all []happening) {
 	})
 }
 
-// halves holds means over a number of submissions, averaged over some histories.
+// halves holds means over groups of pane successive submissions (panes), over several histories together.
 type halves struct{ loss, covered []float64 }
 
 const pane = 400
@@ -119,7 +119,7 @@ func panes(runs [][]told, from int) halves {
 	return h
 }
 
-// since returns the number of submissions after which all later panes are good.
+// since returns the number of submissions after which all panes are good.
 func since(v []float64, good func(float64) bool) int {
 	for i := len(v) - 1; i >= 0; i-- {
 		if !good(v[i]) {

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// rises proves that in every future no smaller and no shorter request starts later than another one.
+// rises checks that in every future a request starts no later than any request that is at least as large and as long.
 func rises(t *testing.T, v *View, queue string, sizes []int, limits []float64) {
 	t.Helper()
 	f, differ := v.Futures(), 0

@@ -16,9 +16,9 @@ func crowd(t *testing.T, cfg Config) (*Engine, float64) {
 	return cluster(t, 120, 700, 50, cfg)
 }
 
-// TestLargePools proves the same properties for large pools, in which requests are looked up, and for so many queues
-// that the experts are copied now and then. A view answers like a submission, and an engine that is saved and restored,
-// or that works in the background, gives the same forecasts.
+// TestLargePools proves the properties of views and of saved engines for large pools, in which requests are looked up,
+// and for so many queues that the experts are copied now and then. A view answers like a submission, and an engine that
+// is saved and restored, or that works in the background, gives the same forecasts.
 func TestLargePools(t *testing.T) {
 	cfg := Config{First: 450}
 	plain, clock := crowd(t, Config{First: 450, Synchronous: true})

@@ -12,7 +12,7 @@ import (
 )
 
 // limited returns an engine of 100 processors on which each user may run two jobs and the account "lab" 8 processors.
-// Two jobs of ann's run that end after at most 1,000 s, one of them in another pool.
+// Two of ann's jobs run, one of them in another pool. Both end after at most 1,000 s.
 func limited(t *testing.T) *Engine {
 	e := quick(t, Config{Capacity: 200})
 	for _, q := range []string{"q", "r"} {

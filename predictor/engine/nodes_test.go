@@ -36,7 +36,7 @@ func wants(procs, nodes, gpus int, gpuType string, memory int64) track.Request {
 	return r
 }
 
-// each returns one such job on each of the four nodes.
+// each returns four copies of a request, one for each node.
 func each(r track.Request) []track.Request {
 	return slices.Repeat([]track.Request{r}, 4)
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // TestPartsByHand computes the parts of a served wait in an example. In the half of the futures with the short waits
-// nothing is blocked. In the other half three quarters of the wait are blocked. The levels are between the middles of
-// ranks at which the parts on both sides are known.
+// nothing is blocked. In the other half three quarters of the wait are blocked. Only levels at which the blocked part
+// is known exactly are compared.
 func TestPartsByHand(t *testing.T) {
 	levels := waittime.Levels() // .10, .25, .50, .75, .90, .95
 	served := []float64{100, 200, 400, 800, 1600, 3200}

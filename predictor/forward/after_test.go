@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// TestAfterAsDefined compares starts and blocked times of jobs that wait for the ends of others with those that follow
-// from the definitions, beside limits and jobs that are not eligible yet.
+// TestAfterAsDefined compares starts and blocked times with those of naive, which computes them from the definitions.
+// Jobs wait for the ends of others; there are also limits and jobs that are not eligible yet.
 func TestAfterAsDefined(t *testing.T) {
 	w := world{capacity: 8, running: 4, waiting: 6, most: 4, limits: 20, known: true, blocked: true, ranks: true,
 		caps: true, after: true, policies: []forward.Policy{forward.EASY, forward.FCFS, forward.PriorityEASY}}

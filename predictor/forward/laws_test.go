@@ -253,7 +253,7 @@ func TestSurfaceBeforeOthers(t *testing.T) {
 	}
 }
 
-// TestBadInput proves that bad laws and numbers are errors of their types, for every way to ask.
+// TestBadInput proves that every method returns errors of the documented types for bad laws and numbers.
 func TestBadInput(t *testing.T) {
 	type edit func(*forward.State, *forward.Request)
 	nan, inf := math.NaN(), math.Inf(1)

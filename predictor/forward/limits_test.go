@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// TestLimitsAsDefined compares starts and blocked times under limits with those that follow from the definitions.
+// TestLimitsAsDefined compares starts and blocked times under limits with those of naive, which computes them from the
+// definitions.
 func TestLimitsAsDefined(t *testing.T) {
 	w := world{capacity: 8, running: 4, waiting: 6, most: 4, limits: 20, known: true, blocked: true, ranks: true,
 		caps: true, policies: []forward.Policy{forward.EASY, forward.FCFS, forward.PriorityEASY}}

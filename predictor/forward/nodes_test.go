@@ -189,7 +189,7 @@ func (w world) drawRunning(t *rapid.T, s *forward.State) {
 	s.Running = append(s.Running, j)
 }
 
-// TestNodesAsDefined compares starts on nodes with those that follow from the definitions.
+// TestNodesAsDefined compares starts on nodes with those of naiveNodes, which computes them from the definitions.
 func TestNodesAsDefined(t *testing.T) {
 	var sim forward.Sim
 	late := 0
@@ -284,8 +284,8 @@ func TestResourcesDecide(t *testing.T) {
 	}
 }
 
-// TestUnknownNodes proves how jobs on unknown nodes are packed: so that the most demanding ones fit. A job that does
-// not fit as a whole holds what it can.
+// TestUnknownNodes proves that running jobs on unknown nodes are packed so that the most demanding ones fit. A job that
+// does not fit as a whole holds what it can.
 func TestUnknownNodes(t *testing.T) {
 	s := forward.State{Capacity: 16, Nodes: gpuNodes(2), Policy: forward.EASY, Running: []forward.Running{
 		runs(100, 1, takes(1, 1, 1)), runs(200, 1, takes(1, 4, 1)), runs(300, 1, takes(1, 1, 1)),

@@ -48,8 +48,8 @@ func busyRank(j forward.Ranked, procs int, last float64) int {
 	return j.Rank + 2*procs - int(math.Max(0, last-j.Since)/7) + int(math.Max(0, -j.Since)/7)
 }
 
-// TestRanksAsDefined compares starts and blocked times with moving ranks with those that follow from the definitions,
-// beside limits, jobs that are not eligible yet and jobs that wait for the ends of others.
+// TestRanksAsDefined compares starts and blocked times under moving ranks with those of naive, which computes them from
+// the definitions. There are also limits, jobs that are not eligible yet, and jobs that wait for the ends of others.
 func TestRanksAsDefined(t *testing.T) {
 	w := world{capacity: 8, running: 6, waiting: 12, most: 4, limits: 20, known: true, blocked: true, ranks: true,
 		caps: true, after: true, policies: []forward.Policy{forward.PriorityFCFS, forward.PriorityEASY}}

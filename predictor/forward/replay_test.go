@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// BenchmarkBacktest simulates every submission of a trace: 16 replicas of the whole pool under EASY, one processor
-// pool. An operation is the whole trace. The metrics give the cost of a submission and the sizes of the states.
+// BenchmarkBacktest simulates every submission of a trace: 16 replicas under EASY of the whole machine as one pool. An
+// operation is the whole trace. The metrics give the cost of a submission and the sizes of the states.
 func BenchmarkBacktest(b *testing.B) {
 	tr, err := swfload.Open(refdata.Shared(b, "traces/SDSC-SP2-1998-4.2-cln.swf.gz"), swfload.Options{Keep: true})
 	check(b, err)

@@ -284,7 +284,7 @@ func TestHasten(t *testing.T) {
 func TestVanishingSquares(t *testing.T) {
 	m := must(t, Config{Levels: levels(), Features: 1})
 	for i, x := range []float64{1e-180, 1e-180, 1e-170, 1e-165, 1e-180} {
-		m.s.Seen[0], m.s.Mean[0], m.s.Var[0] = 1e6, 0, 1 // so that the feature is about its own distance
+		m.s.Seen[0], m.s.Mean[0], m.s.Var[0] = 1e6, 0, 1 // so that the standardized feature nearly equals the feature
 		m.Learn([]float64{x}, float64(i%2))
 	}
 	for _, v := range m.s.values() {

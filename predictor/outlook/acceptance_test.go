@@ -247,7 +247,7 @@ func (tr *trial) check(t *testing.T, results []result, slack float64) {
 			if m > 0 && !(r.mean(0) < r.mean(m)) {
 				t.Errorf("+%gh: loss %.4f, that of %s %.4f", h, r.mean(0), name, r.mean(m))
 			}
-			// at a week, the losses of a few busy days decide in hours
+			// At a week, a few busy days decide the losses in hours.
 			if m > 0 && h < week/hour && !(r.hours(0) < r.hours(m)) {
 				t.Errorf("+%gh: loss %.4f hours of the machine, that of %s %.4f", h, r.hours(0), name, r.hours(m))
 			}

@@ -59,7 +59,7 @@ func (s *savable) UnmarshalBinary(data []byte) error {
 }
 
 // TestSpoiltBytesAreRefused proves that bytes that were cut or flipped, or saved by another version or under other
-// options, are refused with an error that says which.
+// options, are refused with an error that names the cause.
 func TestSpoiltBytesAreRefused(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 7)
 	c.observe(t, 2*day)

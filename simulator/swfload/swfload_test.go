@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// awkward has a good job and then every defect in the rules of reading. Number, submission, runtime, allocated and
-// requested processors, limit and status vary.
+// awkward is a log with one good job, followed by a job for each defect that the rules of reading treat. The columns
+// that vary are number, submission, runtime, allocated and requested processors, limit and status.
 const awkward = `; MaxProcs: 8
 ; Queue: 3 normal
 1  10 -1  100  4 -1 -1  4  200 -1  1 7 -1 -1 3 -1 -1 -1

@@ -292,8 +292,9 @@ func TestKSSignificance(t *testing.T) {
 	}
 }
 
-// TestChiSquaredByHand checks a case that was computed by hand. The subranges expect 2, 3 | 10 | 20, 4 (joined with
-// its left) and 5 15 .... The significance of 3.841 with 1 degree of freedom is 0.05.
+// TestChiSquaredByHand checks two cases that were computed by hand. In the first, the expected numbers 2, 3, 10, 20, 4
+// are joined to 5, 10, 24, because each must be at least 5. In the second, the sum of 3.841 with 1 degree of freedom
+// has the significance 0.05.
 func TestChiSquaredByHand(t *testing.T) {
 	chi2, _, err := hypergamma.ChiSquared([]float64{1, 6, 8, 22, 3}, []float64{2, 3, 10, 20, 4})
 	if want := 4./5 + 4./10 + 1./24; err != nil || math.Abs(chi2-want) > 1e-12 {

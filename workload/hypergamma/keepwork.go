@@ -28,9 +28,9 @@ type GroupLaw struct {
 //     less. l, m and p also have to give the log's mean size.
 //   - Runtimes have a law of their own in each of the 8 groups of sizes, as in the paper's Table 4. They replace the
 //     weight p(s) of two laws for all sizes. The law of a group is the fitted law, changed so that its mean is the
-//     mean runtime of a processor in the group. There are three ways to change it: a lower cap, a cap at which longer
-//     runtimes end, or a factor e^(theta x) on its density, with which it is still hyper-Gamma. The way with the
-//     smallest KS is used.
+//     mean runtime of the group's jobs, weighted by their processors. There are three ways to change it: a lower cap,
+//     a cap at which longer runtimes end, or a factor e^(theta x) on its density, with which it is still hyper-Gamma.
+//     The way with the smallest KS is used.
 //   - If the change worsens KS more than it improves the work, as in groups of many small jobs, the mean is one
 //     between the log's mean and that of the fitted law.
 //   - If the law of sizes and these groups still differ from the mean work by more than 5 %, the mean runtimes of all

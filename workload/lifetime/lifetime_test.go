@@ -64,8 +64,8 @@ func laws(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// TestLawsOfEveryLaw proves the laws of every law: survival falls from 1, the quantile is the shortest time that
-// reaches p, and draws follow the survival.
+// TestLawsOfEveryLaw proves the properties that every law must have: survival falls from 1, the quantile is the
+// shortest time that reaches p, and draws follow the survival.
 func TestLawsOfEveryLaw(t *testing.T) {
 	for name, l := range laws(t) {
 		t.Run(name, func(t *testing.T) {

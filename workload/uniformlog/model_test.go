@@ -69,8 +69,7 @@ func TestHandComputed(t *testing.T) {
 	}
 }
 
-// TestPastTMax proves that a job as old as tmax or older counts as not ending (DESIGN: no survivors past tmax, never
-// divide by zero).
+// TestPastTMax proves that a job as old as tmax or older counts as not ending, and that nothing is divided by zero.
 func TestPastTMax(t *testing.T) {
 	for _, age := range []float64{paragon.TMax() * (1 + 1e-12), 2 * paragon.TMax(), math.MaxFloat64, math.Inf(1)} {
 		for _, rest := range []float64{0, 1, 1e6, math.Inf(1)} {

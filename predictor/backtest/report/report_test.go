@@ -97,7 +97,7 @@ func page(t *testing.T, r *backtest.Result) string {
 }
 
 // TestFastReplay proves that under a plan only the newest jobs are forecast and scored, and that the page says so. A
-// plan of no more jobs than that changes nothing.
+// log that is no longer than the plan's newest jobs gives the same page as without a plan.
 func TestFastReplay(t *testing.T) {
 	log := trace(t, 700)
 	fast := func(newest int) *backtest.Result {

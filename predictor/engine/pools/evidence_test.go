@@ -26,7 +26,7 @@ func members(t *rapid.T, name string) []Member {
 	}), 0, 60).Draw(t, name)
 }
 
-// classLimits holds the largest limits of classes (track.LimitClass), and none.
+// classLimits holds the largest time limits of some classes (track.LimitClass); 0 means no limit.
 var classLimits = []float64{60, 120, 240, 480, 960, 0}
 
 func drawnFacts(t *rapid.T) *Facts {
