@@ -10,11 +10,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// In the engine, an array that waits as one record is two jobs: its first task, and all other tasks together. The
+// In the engine, a waiting array with one record is two jobs: its first task, and all other tasks together. The
 // forecast of the second job is the forecast of the last task.
 
-// rest returns a request that represents some tasks of an array. It is one job as large as all of them together, but at
-// most as large as the pool. It stands for the last task, which starts when there is room for it beside all the others.
+// rest returns a request that represents the given number of tasks of an array. It is one job as large as all of them
+// together, but at most as large as the pool. So it starts when there is room for the last task beside all the others.
 // Tasks of an array with a throttle are simulated one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
@@ -79,8 +79,8 @@ func partOf(j, array *cluster.Job) *cluster.Job {
 	return &task
 }
 
-// rename turns the record of an array into the record of the array's last element. In the engine the record remains
-// the array until that element starts.
+// rename makes the record of an array the record of the array's last element, which has got its own id. The engine
+// keeps the id of the array until that element starts.
 func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	delete(l.open, whole.Job.ID)
 	l.served.drop(whole.Job)
@@ -122,8 +122,8 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(whole.Job), Request: r})
 }
 
-// begun passes a start to the engine. The first task of an array is removed from the engine at its start, because the
-// task itself is a separate job there. The last task has the array's own id.
+// begun passes a start to the engine. If a first task has started, the array's first job is removed from the engine,
+// because the started task is a separate job there. The last task keeps the id of the array.
 func (l *ledger) begun(o *openForecast) {
 	id, last := readmodel.EngineID(o.Job), o.Parts > 0 && !o.Part
 	if last {

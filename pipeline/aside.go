@@ -33,7 +33,7 @@ type asideEvent struct {
 }
 
 // aside has the events of one source that were set aside. The events of one transaction form a group. Each group is
-// one value among the checkpoints of the store, so that adding a group does not rewrite the others.
+// stored under its own key among the checkpoints, so that adding a group does not rewrite the others.
 type aside struct {
 	groups  map[int][]asideEvent
 	last    int // number of the newest group

@@ -25,6 +25,6 @@ func (b *broadcaster) broadcast() {
 	}
 }
 
-// Published returns a channel that is closed when views are published next. A caller that gets the channel before it
-// reads the views does not miss a view.
+// Published returns a channel that is closed when views are published next. To miss no view, get the channel before you
+// read the views.
 func (p *Pipeline) Published() <-chan struct{} { return p.fresh.wait() }

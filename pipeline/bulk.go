@@ -97,8 +97,8 @@ func (b *Bulk) View() *readmodel.View {
 	return v
 }
 
-// usage finds the highest simultaneous use of processors, in the same way as the fold. At one instant ends come before
-// starts, and a job of runtime 0 holds its processors at the instant of its start.
+// usage finds the maximum number of processors in use at the same time, by the rules of the fold: at one instant ends
+// come before starts, and a job with runtime 0 uses its processors at the instant of its start.
 type usage struct {
 	starts, ends uses
 	used         int

@@ -11,9 +11,9 @@ import (
 // reasonDependency is Slurm's reason for a job that waits for other jobs.
 const reasonDependency = "Dependency"
 
-// awaits reports whether a waiting job depends on a job that the engine does not have yet, so that a forecast would
-// leave that job out. There are two cases. In the first, the other job's size or queue is unknown. In the second, no
-// record of the other job was read, although the scheduler reports that this job is held for it.
+// awaits reports whether a waiting job depends on a job that the engine does not have yet. A forecast would ignore that
+// dependency. Either the other job's size or queue is still unknown, or no record of the other job was read, although
+// the scheduler reports that this job is held for it.
 func (l *ledger) awaits(o *openForecast, s *cluster.State) bool {
 	after, e := o.Job.After, l.feeder.engine
 	if after == "" || after == job.UnknownAfter || !o.Closed.IsZero() {

@@ -21,8 +21,8 @@ import (
 )
 
 // engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer.
-// Submissions with a scored forecast are not commands. The ledger passes them to the engine itself at the end of the
-// instant, before the pending commands.
+// Submissions whose forecasts are scored are not commands: the ledger passes them to the engine itself at the end of
+// the instant, before the pending commands.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
@@ -210,9 +210,8 @@ func (f *engineFeeder) pools(s *cluster.State) {
 	}
 }
 
-// accessOf returns the users and accounts that may use the nodes of an outage without requesting it. For a Slurm
-// reservation with the flag MAGNETIC they are the users and accounts of the reservation. Any other outage has none.
-// Accounts are in lower case.
+// accessOf returns the users and accounts that may use the reserved nodes of an outage without naming the reservation.
+// Only a Slurm reservation with the flag MAGNETIC has such users and accounts. Accounts are in lower case.
 func accessOf(o *job.Outage) engine.Access {
 	if !slices.Contains(o.Flags, "MAGNETIC") {
 		return engine.Access{}

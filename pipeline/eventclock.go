@@ -19,12 +19,12 @@ const (
 	// clockSamples is the number of a source's newest events from which the offset of its clock is measured.
 	// clockLeast is the minimum number.
 	clockSamples, clockLeast = 50, 10
-	// clockAgree is how close to the median more than half of the samples must be. This distinguishes the offset of a
-	// clock, which is constant, from the delay of late records, which varies. A change of the offset by less than
-	// clockAgree is ignored.
+	// clockAgree is the maximum distance of a sample from the median at which the two agree. More than half of the
+	// samples must agree. This distinguishes the offset of a clock, which is constant, from the delay of late records,
+	// which varies. A change of the offset by less than clockAgree is ignored.
 	clockAgree = time.Minute
-	// clockBehind is the largest delay behind the daemon's clock that is corrected. No time zone has a larger
-	// difference. A log with a larger delay is an old log that is written again.
+	// clockBehind is the largest delay of a log's clock that is corrected. No time zone has a larger difference. With a
+	// larger delay the log is an old one that is being written again.
 	clockBehind = 26 * time.Hour
 )
 
@@ -53,9 +53,9 @@ type clockState struct {
 	Version int             `json:"v"`
 	Offset  time.Duration   `json:"offset"`
 	Samples []time.Duration `json:"samples"` // event time minus clock time of the newest events, oldest first
-	// Open are the judgements of the events after the newest checkpoint, in order. After a kill between the
-	// transactions of a delivery, the delivery is read again, later and as history. Its events are then judged by the
-	// inputs in Open.
+	// Open are the inputs of the judgements of all events after the newest checkpoint, in order. If the process is
+	// killed between the transactions of a delivery, the rest is read again later, and as history. Its events are then
+	// judged by the inputs in Open.
 	Open []judgement `json:"open,omitempty"`
 }
 
@@ -103,8 +103,8 @@ func (c *eventClock) judgementOf(i int) *judgement {
 	return &c.state.Open[len(c.state.Open)-1]
 }
 
-// took ends a delivery. It drops the judgements of its events unless they may be read again: again is set, and the
-// delivery has no checkpoint.
+// took ends a delivery. It drops the judgements of the delivery's events, unless again is set and the delivery has no
+// checkpoint: its events may then be read again.
 func (c *eventClock) took(d *source.Delivery, again bool) {
 	if c.taken += len(d.Events); again && d.Checkpoint == nil {
 		return
@@ -168,8 +168,8 @@ func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 	return true
 }
 
-// correct moves an event by an offset. Records of the same job that were read before the offset was known have
-// uncorrected times, which may be later by the offset. The event is not moved before those.
+// correct subtracts an offset from the times of an event. Records of the same job that were read before the offset was
+// known have uncorrected times, up to the offset later. The event is not moved to before those.
 func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	ev.Shift(-offset)
 	j := c.writer.state.Job(ev.ID)

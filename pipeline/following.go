@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed, or when the
+// ErrConfigChanged is returned to a follower when a configuration key on which state depends has changed, or when the
 // collecting daemon has learnt another history. The follower must then restart.
 var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed, or it has learnt a history")
 
@@ -19,8 +19,8 @@ var ErrConfigChanged = errors.New("the configuration of the collecting daemon ha
 // another process.
 const FollowedSource = "database"
 
-// Wait returns when the store may have more entries than the one with the given number, and at intervals. problem is
-// the reason why no more entries may come, empty if there is none.
+// Wait waits until the store may have entries after the given number; it also returns at intervals. problem is the
+// reason why no more entries may come, empty if there is none.
 type Wait func(ctx context.Context, after int64) (problem string, err error)
 
 // Follow folds another process's journal until ctx ends. It is called after Restore, in place of Run. It folds the

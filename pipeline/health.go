@@ -21,8 +21,8 @@ func sameCondition(c, d readmodel.Condition) bool {
 // maxConditionText is the maximum number of runes of a file or a reason. Both are labels of metrics.
 const maxConditionText = 300
 
-// plain returns text as one line of printable characters, shortened if it is long. Files and reasons come from
-// outside the daemon, so they may contain anything.
+// plain returns text as one line of printable characters, shortened to maxConditionText. File names and reasons come
+// from outside the daemon, so they may contain anything.
 func plain(text string) string {
 	clean := []rune(terminal.Line(text))
 	if len(clean) > maxConditionText {
@@ -63,8 +63,9 @@ func ofClock(c readmodel.Condition) bool {
 // ofAside reports whether a condition is set_aside.
 func ofAside(c readmodel.Condition) bool { return c.Name == readmodel.SetAside }
 
-// noteClock sets the conditions of a source's clock: an offset, and events that were set aside if aside is true. The
-// reasons contain no counts and no times: they are labels of metrics, and a condition restarts when its text changes.
+// noteClock sets the conditions of a source's clock: one for an offset, and one for events that were set aside if aside
+// is true. The reasons contain no counts or times, because they are labels of metrics, and a condition with a new text
+// counts as a new one.
 func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now time.Time) {
 	var of []readmodel.Condition
 	if s.ClockOffset != 0 {

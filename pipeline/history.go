@@ -42,10 +42,11 @@ type teaching struct {
 }
 
 // Teach puts a history in force while Run is running. The chunks of the history must be in the store. Teach sets
-// h.After. Once it has returned nil, the history is in force for good, even after a crash: a state that includes the
-// history is built in the background, and replaces the published state in one step. The previous history is dropped.
+// h.After. Once Teach has returned nil, the history stays in force, even after a crash: a state that includes the
+// history is built in the background, and then replaces the published state in one step. The previous history is
+// dropped.
 //
-// Teach returns the error of the store, or the cause of ctx if the writer is busy until ctx ends.
+// Teach returns the error of the store, or the cause of ctx if the writer stays busy until ctx ends.
 func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) error {
 	if err := h.Check(); err != nil {
 		return err
@@ -59,8 +60,8 @@ func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) er
 	}
 }
 
-// AwaitTaught waits until the published state of a cluster includes the history that is in force, if there is one. The
-// error is the reason why it cannot be learnt, or the cause of ctx.
+// AwaitTaught waits until the published state of a cluster includes the history in force, if there is one. The error is
+// the reason why the history cannot be learnt, or the cause of ctx.
 func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 	for {
 		published := p.Published()
@@ -157,8 +158,9 @@ func (p *Pipeline) restoreHistories(ctx context.Context) error {
 	return nil
 }
 
-// compareHistories decides which states must be rebuilt because they do not include the history in force. restored is
-// true if the states come from a snapshot. Until the rebuild ends, a restored state serves answers if it is usable.
+// compareHistories finds the clusters whose state must be rebuilt because it does not include the history in force.
+// restored is true if the states come from a snapshot. Until the rebuild ends, a restored state serves answers if it is
+// usable.
 func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 	for name, w := range p.writers {
 		h, learnt := p.histories.inForce[name], p.histories.learnt[name]
@@ -176,8 +178,8 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 			}
 			continue
 		}
-		// If the published state has already included this history, the later journal entries belong to that state. A
-		// restored state without the history cannot be continued with them.
+		// If a published state has included this history before, later journal entries were derived from that state. A
+		// restored state without the history cannot be continued with those entries.
 		usable := restored && (learnt == nil || learnt.ID != h.ID)
 		if !usable {
 			if err := p.resetWriter(name); err != nil {

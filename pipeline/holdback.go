@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// holdback sorts the events of a source that has whole jobs in order of submission (collector.BySubmit). It returns
-// them in the order in which they happened. Starts and ends wait until the submissions have reached their times. At
-// one instant ends come first, then submissions in the order of the file, then starts. A job that ends at the instant
-// of its own start ends after that start.
+// holdback sorts the events of a source that has whole jobs in order of submission (collector.BySubmit) into the order
+// in which they happened. It holds starts and ends back until the submissions have reached their times. At one instant
+// ends come first, then submissions in the order of the file, then starts. But a job that starts and ends at one
+// instant ends after its start.
 type holdback struct {
 	held         heldHeap
 	count        uint64
@@ -63,7 +63,7 @@ func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
 	}
 }
 
-// holdbackQuiet is the time without new lines after which a log that was read to its end counts as complete. Its
+// holdbackQuiet is how long a log that was read to its end must stay without new lines to count as complete. Its
 // held-back events are then released, because no later submission of the log would release them.
 const holdbackQuiet = 5 * time.Second
 

@@ -24,10 +24,10 @@ type openForecast struct {
 
 // ledger predicts every job at its submission and scores the forecast at the job's start.
 //
-// The forecast of a job uses the events before the instant of its submission. Of that instant it uses the ends, and
-// the submissions up to the job's own, but no starts. So it depends only on the events, not on the size of the
-// deliveries. The forecast is made at the end of the instant. If the job's size or queue is not known by then, it is
-// made when both are known. The forecast of a job that waits for another one is made when that one is known, too.
+// The forecast of a job uses all events before the instant of its submission. Of that instant it uses the ends and the
+// earlier submissions, but no starts. So it depends only on the events, not on how they were split into deliveries. The
+// forecast is made at the end of the instant. If the job's size or queue, or a job on which it depends, is unknown
+// then, the forecast is made later, when they are known.
 type ledger struct {
 	cluster string
 	feeder  *engineFeeder
@@ -35,7 +35,7 @@ type ledger struct {
 	levels  []float64
 	instant time.Time
 	pending []*openForecast // submissions of the open instant in their order, even of jobs that have ended
-	// late has the forecasts that were not made at the end of their instant, in the order of submission. Either the
+	// late has the forecasts that were not made at the end of their instant, in the order of submission, because the
 	// job's size or queue is unknown, or a job on which it depends (awaits).
 	late       []*openForecast
 	open       map[string]*openForecast // forecasts of the waiting jobs, by id
@@ -55,8 +55,8 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 	}
 }
 
-// closeInstant makes the forecasts of the open instant and passes all changes of that instant to the engine. Before
-// every event that is later than the open instant, closeInstant must be called and then openInstant.
+// closeInstant makes the forecasts of the open instant and passes all changes of that instant to the engine. Before an
+// event that is later than the open instant, call closeInstant and then openInstant.
 func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
@@ -150,8 +150,8 @@ func (l *ledger) complete(o *openForecast, s *cluster.State) {
 	l.made(o)
 }
 
-// catchUp passes a job that was submitted some time ago to the engine, with its changes since then. The forecast uses
-// the view of the submission. The wait of the job is learned, but not the runtime of a job that has already ended.
+// catchUp passes a job that was submitted some time ago to the engine, with the changes of the job since then. The
+// forecast uses the view at the submission. If the job has already ended, its wait is learned, but not its runtime.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	o.KeptBeside = keptBeside(o, s)
@@ -182,8 +182,8 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of jobs that have waited too long for their details, or for the job on which they depend.
-// For a job of unknown size or queue it makes one forecast for each possible size.
+// expire makes the forecasts of jobs whose size, queue or dependency has been unknown for too long. If the size or
+// queue is unknown, it makes one forecast for each possible size.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
@@ -284,7 +284,8 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 }
 
 // submittedOnHold reports whether a job did not compete at its submission. The reason in a listing does not count,
-// because the listing came later. A dependency does count: if it is unfulfilled later, it was unfulfilled before.
+// because the listing came later. But a dependency that is unfulfilled in a later listing counts, because it was
+// unfulfilled at the submission too.
 func (l *ledger) submittedOnHold(o *openForecast) bool {
 	b := &o.Blocking
 	held := b.ByLog && b.Since.Equal(o.Job.Submit)
@@ -307,9 +308,9 @@ func (l *ledger) unknownJobs() (ids []string) {
 	return slices.Clone(ids[max(0, len(ids)-mostUnknown):])
 }
 
-// keptBeside reports whether a limit would prevent a job from starting beside two groups of jobs. They are the jobs
-// that ran at its submission, and the unknown jobs that waited ahead of it, by their present attributes. A user who
-// submits many jobs at once may reach a limit this way.
+// keptBeside reports whether a limit would keep a job from starting beside two groups of jobs: those that ran at its
+// submission, and those of BehindUnknown, with their present attributes. A user who submits many jobs at once may reach
+// a limit this way.
 func keptBeside(o *openForecast, s *cluster.State) bool {
 	if len(o.BehindUnknown) == 0 || o.View == nil {
 		return false
@@ -368,8 +369,8 @@ func (l *ledger) learn(o *openForecast, c *changes.Change) {
 	l.record.Decisions.Update(o.Followed, j.Queue, j.Procs)
 }
 
-// submittedAs returns a job with the id and the submission time of its forecast, which may come from another record. If
-// they are equal it returns the job itself.
+// submittedAs returns the job j with the id and the submission time of its forecast, which may come from another
+// record. If these are equal already, it returns j itself.
 func submittedAs(j, forecast *cluster.Job) *cluster.Job {
 	known := *j
 	known.ID, known.Attempt, known.Seq = forecast.ID, forecast.Attempt, forecast.Seq
@@ -409,8 +410,8 @@ func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	}
 }
 
-// lateOne returns the forecast of a job if it is not made yet although the instant of the job's submission is over.
-// It returns nil if there is no such forecast.
+// lateOne returns the forecast of a job from l.late: one that is not made yet, although the instant of the submission
+// is over. It returns nil if there is none.
 func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	i := slices.IndexFunc(l.late, func(o *openForecast) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
 	if i < 0 {
@@ -426,8 +427,8 @@ func (l *ledger) place(c *changes.Change) {
 	}
 }
 
-// placeLate passes the nodes of a job to the engine, by the job's id there. It is for a job that started before the
-// engine knew it: no later record names the nodes again.
+// placeLate passes the nodes of a job to the engine. id is the engine's id of the job. It is needed for a job that
+// started before the engine knew it, because no later record names the nodes again.
 func (l *ledger) placeLate(o *openForecast, id uint64) {
 	if nodes := o.Job.NodeNames; nodes != "" && !o.Ended {
 		l.feeder.feed(l.instant, engineCommand{Do: doPlace, ID: id, Nodes: nodes})

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is a saved model of the store. It is no part of the snapshots, because it has up to
-// 35 MB and snapshots are made every minute. It is stored in a transaction of its own. If there is no disk space for
-// it, everything else continues.
+// The state of the load forecast is stored as a saved model, not in the snapshots: it has up to 35 MB, and snapshots
+// are made every minute. It is stored in its own transaction. If there is no disk space for it, everything else
+// continues.
 
 // loadKey is the name of a cluster's load forecast in the store.
 func loadKey(cluster string) string { return cluster + "/load" }

@@ -16,8 +16,8 @@ type nodeSource struct {
 }
 
 // nodesOf returns the nodes of a pool for the engine, nil if nothing is known. They are the nodes that the scheduler
-// reports, without those that are down. For a pool that is configured with GPUs or memory they are equal parts of the
-// pool.
+// reports, without those that are down. A pool that is configured with GPUs or memory has equal nodes, each with an
+// equal part of the pool.
 func nodesOf(facts *job.Facts, p *cluster.Pool) *engine.Nodes {
 	out := &engine.Nodes{Queues: queueRules(facts, p)}
 	switch {

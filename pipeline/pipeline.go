@@ -1,6 +1,6 @@
-// Package pipeline is the only writer of waitcast. It merges the events of all sources in event time, folds them into
-// the picture of each cluster, updates the models, and forecasts and scores every job. It commits the results in one
-// transaction with the checkpoints, and publishes immutable views for any number of readers.
+// Package pipeline is the only writer of waitcast's state. It merges the events of all sources by event time, folds
+// them into the picture of each cluster, updates the models, and forecasts and scores every job. It commits the results
+// in one transaction with the checkpoints, and publishes immutable views for any number of readers.
 package pipeline
 
 import (
@@ -56,7 +56,7 @@ type Config struct {
 	Clusters []ClusterConfig
 	Models   livemodels.Config
 	// MaxQueues is the maximum number of queues of a cluster that have models, figures and ledger rows of their own.
-	// Jobs of all further queues are in queuenames.Other. 0 means no limit.
+	// Jobs of all further queues are counted under queuenames.Other. 0 means no limit.
 	MaxQueues int
 	// Engine is the configuration of the forecasting engine. Levels, capacity and policy are set for each cluster,
 	// not here.
@@ -69,8 +69,8 @@ type Config struct {
 	Retention time.Duration
 	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means for ever.
 	LedgerRetention time.Duration
-	// HistoryRetention is the maximum age of an event of a cluster's history, relative to the cluster's newest event,
-	// imported or followed. A history whose events are all older is kept. 0 means forever.
+	// HistoryRetention is the maximum age of the events of a history. The age is relative to the newest event of the
+	// cluster, imported or followed. A history with only older events is kept. 0 means forever.
 	HistoryRetention time.Duration
 	// Replay defines how much of a history a fast replay follows in full. Its Submissions are ignored; zeros mean the
 	// engine's defaults.
@@ -94,10 +94,10 @@ const publishEvery = 20 * time.Millisecond
 // teachingEvery is the interval at which views with the progress of learning a history are published.
 const teachingEvery = 500 * time.Millisecond
 
-// groupEvents, groupBytes and groupTime bound one transaction, for three reasons. A daemon that is killed more often
-// than it commits would make no progress. A daemon should stop quickly. Uncommitted data take memory. A delivery that
-// exceeds the bounds is committed in parts, and the checkpoint comes with the last part. Lines that are read again
-// after a crash are duplicates and change nothing.
+// groupEvents, groupBytes and groupTime bound one transaction, so that a daemon that is killed often still makes
+// progress, a daemon stops quickly, and uncommitted data need little memory. A delivery that exceeds the bounds is
+// committed in parts, and the checkpoint comes with the last part. After a crash, lines that were committed already are
+// read again; they are duplicates and change nothing.
 const (
 	groupEvents = 20_000
 	groupBytes  = 16 << 20
@@ -161,8 +161,8 @@ type pendingCheckpoint struct {
 	checkpoint []byte
 }
 
-// New returns a pipeline with empty pictures. store may be nil; nothing outlives the process then. An error names the
-// configuration key whose value was refused.
+// New returns a pipeline with empty pictures. If store is nil, nothing is stored. An error names the configuration key
+// whose value was refused.
 func New(
 	cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics,
 ) (*Pipeline, error) {
@@ -301,8 +301,8 @@ func (p *Pipeline) Close() {
 	p.fresh.broadcast()
 }
 
-// Release frees the memory that only the writer needs. It is called after Close. Readers use the views of this
-// pipeline until the next pipeline has restored its state, so without Release a reload would hold every state twice.
+// Release frees the memory that only the writer needs. It is called after Close. Readers still use the views of this
+// pipeline until the next one has restored its state. Without Release, a reload would hold every state twice.
 func (p *Pipeline) Release() {
 	for _, l := range p.writers {
 		*l = clusterWriter{} // clear the value itself, because others may still refer to it
@@ -438,8 +438,8 @@ func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
 	}
 }
 
-// Storable returns an event in the form in which it is stored: times in UTC, long texts truncated. It returns an
-// error for an event that no store can keep. Otherwise such an event would stop the daemon later.
+// Storable returns an event in the form in which it is stored: times in UTC, long texts truncated. It returns an error
+// for an event that no store can keep, which would otherwise stop the daemon later.
 func Storable(ev job.Event) (job.Event, error) {
 	ev = clip(utc(ev))
 	if len(ev.ID) > maxText {
@@ -462,8 +462,8 @@ func (p *Pipeline) nextSeq() int64 {
 	return p.seq
 }
 
-// Flush releases the events that sources in order of submission still hold back, because the log has ended. It is
-// called after Run in a one-shot run.
+// Flush releases the events that sources in order of submission still hold back. It is called after Run in a one-shot
+// run, when the logs have ended.
 func (p *Pipeline) Flush() {
 	var out output
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
@@ -485,9 +485,9 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 }
 
-// checkpoint returns the newest checkpoint that may be committed now, nil if there is none. All events before that
-// checkpoint must have left the holdback. Lines that are read again after a restart are duplicates and change
-// nothing.
+// checkpoint records the newest checkpoint of a source, and returns the newest one that may be committed now, nil if
+// there is none. All events before that checkpoint must have left the holdback. Lines after it are read again after a
+// restart; they are duplicates and change nothing.
 func (in *sourceState) checkpoint(cp []byte) []byte {
 	if in.hold == nil {
 		return cp

@@ -8,16 +8,16 @@ import (
 )
 
 // The engine receives the submissions and starts of an instant at the end of that instant. Only the next event shows
-// that the instant has ended, and readers must not wait for that event. They get a view of a copy of the engine that
-// has received the submissions and starts already. The copy is then discarded; the ledger never uses one. If a copy
-// would cost too much now, readers get the view of the newest instant that has ended, or keep the view that they have.
-// State and forecasts of a view are always of one instant.
+// that the instant has ended, and readers must not wait for that event. So they get a view of a copy of the engine, to
+// which the submissions and starts of the open instant have been passed. The copy is then discarded; the ledger never
+// uses one. If a copy would cost too much now, readers get the view of the newest instant that has ended, or keep the
+// view that they have. State and forecasts of a view always belong to one instant.
 
 const (
 	// previewShare is the maximum share of the writer's time for copies that take long, as in a large cluster.
 	previewShare = 0.05
-	// previewCheap is the time of a copy up to which copies may take a third of the writer's time. Forecasts of a
-	// small cluster then follow within two publications.
+	// previewCheap is the maximum duration of a cheap copy. Cheap copies may take a third to a half of the writer's
+	// time. So the forecasts of a small cluster follow an event within two publications.
 	previewCheap = 10 * time.Millisecond
 )
 

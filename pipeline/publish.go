@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns the next view of the cluster. It returns nil if the previous view remains in use, because nothing has
-// changed, or because there is no time now for a copy of the engine that includes the open instant. first is true
-// while there is no view yet.
+// next returns the next view of the cluster, or nil if readers must keep the previous one: nothing has changed, or
+// there is no time now for a copy of the engine that includes the open instant. first is true as long as there is no
+// view.
 func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -40,10 +40,10 @@ func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	return v
 }
 
-// instantOver keeps a view of the instant that has ended, if a view is owed and there is still no time for a copy of
-// the engine. That view needs no copy, because the engine itself has all of the instant. instantOver is called before
-// the next event changes anything. It keeps at most one such view per published view, because each costs as much as a
-// published one.
+// instantOver keeps a view of the instant that has ended, if readers wait for a newer view and there is still no time
+// for a copy of the engine. No copy is needed for that view, because the engine itself has all of the instant.
+// instantOver is called before the next event changes anything. It keeps at most one such view per published view,
+// because each costs as much as a published one.
 func (l *clusterWriter) instantOver() {
 	if !l.owed || l.over != nil || l.atOnce || l.ledger.preview.due() {
 		return
@@ -51,8 +51,8 @@ func (l *clusterWriter) instantOver() {
 	l.over = l.view(l.ledger.feeder.engine.View(clock(l.ledger.instant)))
 }
 
-// publishAtOnce publishes the newest instant of every cluster at any cost. It is called when it is uncertain whether a
-// later event will cause that publication.
+// publishAtOnce publishes the newest instant of every cluster, even if the copies of the engines are expensive. It is
+// called when no later event may come that would cause a publication.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true

@@ -25,8 +25,8 @@ import (
 const (
 	// pageEntries is the number of journal entries that a rebuild reads at once.
 	pageEntries = 2000
-	// loadSampled is the time at the end of a history in which a fast replay learns the forecast of the load, with 4
-	// samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
+	// loadSampled is the length of the last part of a history in which a fast replay learns the forecast of the load,
+	// with 4 samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
 	loadSampled = 90 * 24 * time.Hour
 	// fewEntries is the maximum number of entries that the writer folds at the swap. All other work waits meanwhile.
 	fewEntries = 200
@@ -129,8 +129,8 @@ func (u *unlearnt) list() map[string]bool {
 }
 
 // rebuild builds a state of a cluster from its history and the journal in its own goroutine. The writer continues
-// meanwhile, and takes over the finished state. If the history is damaged and there is no other state, a second rebuild
-// builds one from the journal alone.
+// meanwhile, and then takes over the finished state. If the history is damaged and there is no other state, a second
+// rebuild builds one from the journal alone.
 type rebuild struct {
 	name    string
 	history past.History // empty for a rebuild from the journal alone
@@ -211,8 +211,8 @@ func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	return r, nil
 }
 
-// startRebuild starts the goroutine. The writer receives the rebuild when it is done. A failed rebuild is passed to
-// the writer only if another one must be started instead.
+// startRebuild starts the goroutine, which passes the finished rebuild to the writer. If the rebuild fails, it is
+// passed to the writer only if no usable state exists; the writer then starts another rebuild.
 func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
 	p.unlearnt.set(r.name, usable)
 	p.rebuilds.set(r.name, r)
@@ -261,8 +261,8 @@ func (r *rebuild) stop() {
 	<-r.ended
 }
 
-// newestCost is the approximate cost of an event of the newest jobs in a fast replay, relative to an older event. It
-// was 15 on SDSC-SP2.
+// newestCost is the approximate cost of one of the newest jobs' events in a fast replay, relative to the cost of an
+// older event. It was 15 on SDSC-SP2.
 const newestCost = 15
 
 // work returns the cost of the given number of events, from the first, in units of an older event.
@@ -376,8 +376,8 @@ func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last in
 	return entries, max(last, min(newest, r.history.After)), err // the numbers after the last entry may be unused
 }
 
-// foldPage folds entries of the journal. Before each entry it folds the events of the history that are earlier. last
-// is the number of the last entry that was read.
+// foldPage folds entries of the journal. Before each entry it folds the earlier events of the history. last is the
+// number of the last entry that was read.
 func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
 	for i := range entries {
 		if ctx.Err() != nil {
@@ -418,8 +418,8 @@ func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
 	return nil
 }
 
-// derivedAgain reports whether an entry is a derived event of a state without the history. Such events are skipped.
-// The rebuilt state derives them again, or not at all if the history has the real events.
+// derivedAgain reports whether an entry is a derived event that a state without the history wrote. Such events are
+// skipped: the rebuilt state derives them again, or has the real events from the history.
 func derivedAgain(ev *job.Event) bool {
 	if !ev.Derived {
 		return false

@@ -69,8 +69,8 @@ func (p *Pipeline) storeFails(problem string, err error) {
 	p.fresh.broadcast() // wake the readers that show conditions
 }
 
-// storeWorks records that an operation on the database succeeded, or was given up. A database whose file is missing
-// can still be read and written, but the written data will be lost. So the condition stays in that case.
+// storeWorks records that an operation on the database succeeded, or was given up. If the file of the database is
+// missing, the condition stays: the database can still be read and written then, but the data will be lost.
 func (p *Pipeline) storeWorks() {
 	if !p.verifyStore() {
 		return
@@ -114,8 +114,8 @@ func (p *Pipeline) verifyStore() bool {
 // StoreFails reports whether an operation on the database is being retried. It may be called from any goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
-// hopeless reports whether another try cannot help, because the store is damaged or closed, because another daemon
-// owns it now, or because it refuses the data.
+// hopeless reports whether trying again cannot help: the store is damaged or closed, another daemon owns it now, or it
+// refuses the data.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
@@ -239,9 +239,9 @@ func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 // wholeMonths is the minimum retention of the ledger that is rounded up to whole months.
 const wholeMonths = 90 * 24 * time.Hour
 
-// oldestRow returns the instant before which rows of the ledger are deleted. With a retention of at least wholeMonths
-// the instant is the beginning of a month (UTC). A store with one table per month can then drop a whole table.
-// Otherwise it would delete some rows after each snapshot.
+// oldestRow returns the instant before which rows of the ledger are deleted. If the retention is at least wholeMonths,
+// the instant is the beginning of a month (UTC), so that a store with one table per month can drop whole tables instead
+// of deleting some rows after each snapshot.
 func oldestRow(newest time.Time, retention time.Duration) time.Time {
 	oldest := newest.Add(-retention).UTC()
 	if retention < wholeMonths {

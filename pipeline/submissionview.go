@@ -9,22 +9,22 @@ import (
 // viewAge is the maximum age, in event time, of a kept view that is used for a later submission.
 const viewAge = time.Second
 
-// maxSecondViews is the number of kept views up to which views are one second apart. With more kept views, a view may
-// also be used for submissions up to viewAgeMax later.
+// maxSecondViews is the number of kept views from which on a view is used longer: for submissions up to viewAgeMax
+// after it, instead of one second.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second
 )
 
-// submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then
-// and whose size or queue is reported only later (in Slurm's next listing), or whose dependencies are not known yet.
+// submissionView is the engine's view at one instant. It is kept to forecast jobs that were submitted then and whose
+// size, queue or dependencies become known only later, for example in Slurm's next listing.
 type submissionView struct {
 	At   time.Time
 	View *engine.View
 }
 
-// current returns the view for the forecast of a job submitted at the open instant. It may be a kept view, whose
-// maximum age depends on the events alone.
+// current returns the view for the forecast of a job submitted at the open instant. It may be a kept view; its maximum
+// age depends on the events alone.
 func (l *ledger) current() *submissionView {
 	kept := map[*submissionView]bool{}
 	for _, o := range l.late {

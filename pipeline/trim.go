@@ -19,9 +19,9 @@ const (
 	trimMost = 50
 )
 
-// trimHistories drops the oldest events of histories, in whole chunks, if they are older than the retention. It does
-// not change states that have learnt those events; a later rebuild begins with the remaining events. A history that
-// has only older events was imported on purpose, from an archive, and is kept.
+// trimHistories drops the oldest events of histories, in whole chunks, if they are older than the retention. States
+// that have learnt those events do not change; a later rebuild begins with the remaining events. A history that has
+// only older events was imported on purpose, from an archive, and is kept.
 func (p *Pipeline) trimHistories(ctx context.Context) error {
 	for name, w := range p.writers {
 		h := p.histories.inForce[name]
@@ -50,8 +50,8 @@ func (p *Pipeline) trimHistories(ctx context.Context) error {
 	return nil
 }
 
-// putTrimmed puts in force a history that begins later, and then empties the chunks before its beginning. Chunks that
-// remain after a crash are never read.
+// putTrimmed puts in force a history without its oldest chunks, and then empties those chunks. If a crash prevents
+// that, they remain but are never read.
 func (p *Pipeline) putTrimmed(ctx context.Context, name string, before, now *past.History) error {
 	text, err := json.Marshal(now)
 	if err != nil {

@@ -15,8 +15,8 @@ const Waitcast = "waitcast"
 
 // Reasons why a job has no forecast.
 const (
-	// ReasonUnknownTasks: the number of an array's tasks became known after the forecast of the first task. That was
-	// too late for a forecast of the last task.
+	// ReasonUnknownTasks: the number of the array's tasks became known only after the first task had its forecast. That
+	// was too late to forecast the last task.
 	ReasonUnknownTasks = "unknown_tasks"
 	// ReasonArrayTask: the task is neither the first nor the last of its array to start. An array has forecasts for
 	// the first and the last only.
@@ -39,16 +39,16 @@ type Answer struct {
 	// Capacity is the number of processors of the job's pool. Priority is the priority of the job.
 	Capacity int   `json:"capacity,omitempty"`
 	Priority int64 `json:"priority,omitempty"`
-	// Blocked and Eligible are the quantiles of the two parts of the wait. They are nil if no blocked part is
-	// forecast; the eligible part is the whole wait then.
+	// Blocked and Eligible are the quantiles of the two parts of the wait. If no blocked part is forecast, they are
+	// nil, and the eligible part is the whole wait.
 	Blocked  []float64 `json:"blocked,omitempty"`
 	Eligible []float64 `json:"eligible,omitempty"`
 	// Cause is the forecast cause of the wait, if the job has to wait.
 	Cause job.Cause `json:"cause,omitempty"`
 }
 
-// answerFor returns the answer for a size. If there is only one answer, it returns that. Otherwise it returns the
-// answer for the next larger size, whose wait is not shorter.
+// answerFor returns the answer for the size procs. A single answer serves every size. Among several it returns the one
+// for the next larger size, whose wait is not shorter.
 func answerFor(answers []Answer, procs int) Answer {
 	i := sort.Search(len(answers), func(i int) bool { return answers[i].Procs >= procs })
 	if len(answers) == 0 {

@@ -7,27 +7,26 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Blocking adds up the time in which a waiting job did not compete. The job was held, waited for another job or had a
-// later begin time, or a limit or a missing resource blocked it. The JSON of a Blocking is stored.
+// Blocking adds up the time in which a waiting job did not compete: it was held, waited for another job, had a later
+// begin time, or was blocked by a limit or a missing resource. The JSON of a Blocking is stored.
 //
-// The sum is as exact as the records. Logs record holds to their resolution. A listing of the queue (squeue) reports
-// at its own time what has changed since the previous listing. So a hold or a release counts up to one interval of
-// listings late. Only a hold in the first listings of a job counts from the submission, because a scheduler may show
-// a new job as competing until it has examined it. An eligible time that the scheduler reports is exact and takes
-// precedence.
+// The sum is as exact as the records. Logs record holds at their time resolution. A listing of the queue (squeue) shows
+// a hold or a release up to one interval between listings late. Only a hold in the first listings of a job counts from
+// the submission, because a scheduler may show a new job as competing until it has examined it. An eligible time that
+// the scheduler reports is exact and takes precedence.
 type Blocking struct {
-	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason. ByLog is
-	// true if a log recorded this as it happened, and false if a listing showed it later.
+	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason. ByLog is true
+	// if a log recorded the hold when it happened, and false if a listing showed it later.
 	Since time.Time `json:"since,omitzero"`
 	Cause job.Cause `json:"cause,omitempty"`
 	ByLog bool      `json:"by_log,omitempty"`
-	// First is the total length of the blocked times that have ended and that began before the job was eligible. Later
-	// is that of the ended ones that began afterwards. Until is the end of the newest of them.
+	// First is the total length of the ended blocked times that began before the job was eligible. Later is the total
+	// length of the ended ones that began afterwards. Until is the end of the newest ended one.
 	First time.Duration `json:"first,omitempty"`
 	Later time.Duration `json:"later,omitempty"`
 	Until time.Time     `json:"until,omitzero"`
-	// Eligible is the eligible time in the newest record; it may lie in the future. Once is the first eligible time
-	// that had passed when it was reported. Before that time the job never competed.
+	// Eligible is the eligible time in the newest record; it may lie in the future. Once is the first reported eligible
+	// time that had already passed when it was reported. The job never competed before Once.
 	Eligible time.Time `json:"eligible,omitzero"`
 	Once     time.Time `json:"once,omitzero"`
 }

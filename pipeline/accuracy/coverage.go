@@ -27,8 +27,8 @@ type LevelCoverage struct {
 	// Of the missed submissions, Waiting counts jobs that still wait, and Left counts jobs that were cancelled after
 	// the quantile.
 	Waiting, Left int64
-	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that have started or were
-	// cancelled, and whose quantile has not passed yet either. Both are decided when their quantiles pass.
+	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that started or were cancelled
+	// before their quantile passed. Both kinds are decided when their quantiles pass.
 	Undecided, Early int64
 }
 

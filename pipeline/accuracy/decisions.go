@@ -13,13 +13,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// maxFollowed is the maximum number of forecasts with open quantiles; further forecasts are not followed. It limits
-// the memory. Whether a forecast is followed is decided at the submission, so it does not depend on how long the job
-// waits.
+// maxFollowed is the maximum number of forecasts with open quantiles, to limit memory. Further forecasts are not
+// followed. This is decided at the submission, so it does not depend on how long a job waits.
 const maxFollowed = 100_000
 
-// Decisions counts the outcome of each quantile when the quantile passes. It serves metrics, which cannot read the
-// ledger. It is not safe for concurrent use. Its JSON is stored.
+// Decisions counts the outcome of each quantile when the quantile passes. It exists for the metrics, which cannot read
+// the ledger. It is not safe for concurrent use. Its JSON is stored.
 //
 // Every forecast is followed until its highest quantile has passed, even if its job has started or left before. The
 // counts are kept for ever. The newest outcomes of each queue and level are also kept as histograms.
@@ -175,9 +174,9 @@ func (d *Decisions) Update(number uint64, queue string, procs int) {
 	}
 }
 
-// Close records that the job of a forecast started, or left without a start, after it had waited the given number of
-// seconds. The quantiles replace those of the forecast, because the size of the job may have become known since. If
-// there are none, the forecast is no longer followed.
+// Close records that the job of a forecast has started, or left without a start, after the given number of seconds. The
+// quantiles replace those of the forecast, because the size of the job may have become known since. With no quantiles
+// the forecast is no longer followed.
 func (d *Decisions) Close(number uint64, waited float64, started bool, quantiles []float64) {
 	f := d.Followed[number]
 	if f == nil {
@@ -196,8 +195,8 @@ func (d *Decisions) drop(f *followed) {
 	delete(d.Followed, f.Number)
 }
 
-// Advance decides the quantiles that passed before an instant. A quantile that passes at the instant itself stays
-// open, because a start at that instant would be in time and may still come.
+// Advance decides the quantiles that passed before an instant. A quantile that passes exactly at that instant stays
+// open, because a start at that instant may still come and would be in time.
 func (d *Decisions) Advance(at time.Time) {
 	for len(d.due) > 0 && d.due[0].due.Before(at) {
 		f := d.due[0]
@@ -248,8 +247,8 @@ type Decided struct {
 	Unfollowed int64
 }
 
-// AsOf returns the outcomes of forecasts as of the newest instant. More events of that instant may follow, so a
-// quantile that passes exactly then counts by the present state.
+// AsOf returns the outcomes of all forecasts as of the newest instant. A quantile that passes exactly at that instant
+// counts by the present state, although more events of the instant may follow.
 func (d *Decisions) AsOf(at time.Time) Decided {
 	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
 		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}
@@ -309,8 +308,8 @@ func (d *Decisions) passed(at time.Time) []*followed {
 // errDecisions means that saved decisions cannot be used.
 var errDecisions = errors.New("what became of forecasts is damaged")
 
-// Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older versions did not
-// save any: nil gives empty Decisions.
+// Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older versions saved
+// none, so d may be nil; it then returns empty Decisions.
 func (d *Decisions) Restored() (*Decisions, error) {
 	out := NewDecisions()
 	if d == nil {

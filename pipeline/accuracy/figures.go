@@ -1,6 +1,6 @@
-// Package accuracy compares forecasts of waits with the waits that followed. It has the forecast of one job until its
-// wait is over, the ledger row of that forecast, and the scores of many rows. It does not depend on the packages that
-// make forecasts or store rows.
+// Package accuracy compares forecasts of waits with the actual waits. It keeps the forecast of a job until the job's
+// wait is over, makes the ledger row of that forecast, and sums the scores of many rows. It does not depend on the
+// packages that make forecasts or store rows.
 package accuracy
 
 import (

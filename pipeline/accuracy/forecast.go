@@ -10,16 +10,16 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Forecast is the forecast of a job that has not started yet, or that started before enough was known of it. The JSON
-// of a Forecast is stored.
+// Forecast is the forecast of a job that has not started yet, or that started before enough was known of the job. The
+// JSON of a Forecast is stored.
 type Forecast struct {
 	// Job is replaced, never modified: the picture may refer to the same value.
 	Job  *cluster.Job `json:"job"`
 	Live bool         `json:"live,omitempty"`
 	// Sized is true if the size was known at the instant of the submission.
 	Sized bool `json:"sized,omitempty"`
-	// Made is true once the forecast is made. That happens when the instant of the submission is over, or later when
-	// the job's size and queue, and the jobs that it waits for, become known.
+	// Made is true once the forecast is made: at the end of the instant of the submission, or later, when the job's
+	// size and queue and the jobs on which it depends have become known.
 	Made bool `json:"made,omitempty"`
 	// Entered is true once the job has been passed to the engine.
 	Entered bool     `json:"entered,omitempty"`
@@ -44,8 +44,8 @@ type Forecast struct {
 	// After is true if the forecast was made after the job had started or left, because too little was known of the job
 	// before.
 	After bool `json:"after,omitempty"`
-	// BehindUnknown are the ids of the newest jobs that waited at the submission, and whose size or queue was unknown
-	// then. Those of them that become known before this job count as ahead of it in the engine.
+	// BehindUnknown are the ids of the newest jobs that waited at the submission and whose size or queue was unknown
+	// then. When this job becomes known, those that are known by then count as ahead of it in the engine.
 	BehindUnknown []string `json:"behind_unknown,omitempty"`
 	// KeptBeside is true if a limit would keep the job from starting beside the jobs that ran at its submission and
 	// those of BehindUnknown.
@@ -62,8 +62,8 @@ type Forecast struct {
 	Light bool `json:"light,omitempty"`
 }
 
-// DetailsKnown reports whether the forecast can be made because the job's size and queue are known. A log that
-// records the size with the submission, but no queue, has no queues at all.
+// DetailsKnown reports whether the job's size and queue are known, so that the forecast can be made. A job without a
+// queue counts as known if its size came with the submission: such a log has no queues at all.
 func (f *Forecast) DetailsKnown() bool {
 	return f.Job.Procs > 0 && !f.Job.Unsized && (!f.Job.Unqueued || f.Sized)
 }
@@ -143,8 +143,8 @@ func (f *Forecast) predicted(a *Answer) job.Cause {
 	return cause
 }
 
-// noticed is the wait of a first task, in seconds, below which the reason for the wait is not observed. Schedulers
-// examine all waiting jobs within this time.
+// noticed is a wait of a job in seconds. The reason of a shorter wait is not observed, because schedulers need up to
+// this time to examine all waiting jobs.
 const noticed = 8
 
 // startsSoon reports whether the median start of the first task of an array comes before the reason of its wait is

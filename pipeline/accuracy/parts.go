@@ -18,8 +18,8 @@ type Parts struct {
 	Reasons ReasonCounts `json:"reasons"`
 }
 
-// PartScore has the scores of the forecasts of one part, for jobs that started. Unlike Coverage it leaves out jobs that
-// still wait: the blocked time of a job is known only at its start.
+// PartScore scores the forecasts of one part of the wait, for jobs that have started. Unlike Coverage it leaves out
+// jobs that still wait: the blocked time of a job is known only at its start.
 type PartScore struct {
 	Figures
 	// Below counts, by level, the jobs whose part was shorter than the quantile rounded down to the resolution. UpTo

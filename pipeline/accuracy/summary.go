@@ -13,8 +13,8 @@ import (
 
 // Bounds define which forecasts a summary counts, and the instant of the summary.
 type Bounds struct {
-	// Since and Until select the scored forecasts by the end of the wait: at or after Since, before Until. A zero
-	// Until is no bound. Coverage counts the submissions at or after Since.
+	// Since and Until select the scored forecasts by the time at which the wait ended: at or after Since, before Until.
+	// A zero Until is no bound. Coverage counts the submissions at or after Since.
 	Since, Until time.Time
 	// AsOf is the instant up to which the ledger is complete. Coverage is as of Until, if that is earlier.
 	AsOf time.Time

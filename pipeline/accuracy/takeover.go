@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// TakeLive copies the outcomes of live forecasts from the decisions of another state of the same cluster. It
-// continues to follow live forecasts with open quantiles. It returns the new numbers of the followed forecasts by
-// their old ones.
+// TakeLive copies the outcomes of live forecasts from the decisions of another state of the same cluster, and follows
+// the live forecasts with open quantiles from now on. It returns a map from the old number of each such forecast to its
+// new one.
 func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	const live = 0 // MadeIndex(false)
 	for k, c := range from.Counts {

@@ -1,7 +1,7 @@
 package accuracy
 
-// The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. Sums of
-// blocks need no memory of single forecasts. A save and restore does not change them.
+// The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. A block
+// keeps sums, not single forecasts, so it needs little memory. Saving and restoring does not change the sums.
 const (
 	windowBlocks = 10
 	windowBlock  = recent / windowBlocks

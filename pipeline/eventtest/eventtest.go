@@ -31,7 +31,7 @@ func Sized(ev job.Event, procs int) job.Event {
 }
 
 // Workload returns the log of a busy machine of 128 processors under strict first come, first served. Lifetimes are
-// log-uniform from 1 s to 20 h, sizes are powers of two up to 64, and there are two queues, "a" and "b".
+// log-uniform from 1 s to 20 h, sizes are powers of two up to 64, with two queues, "a" and "b".
 func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))

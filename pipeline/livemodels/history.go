@@ -141,8 +141,8 @@ func (h *history) view() *HistoryView {
 	}
 }
 
-// Jobs returns the jobs of a queue (of all queues if it is empty) in order of submission. Their times are in seconds
-// since origin, the submission of the first of them. Users are identified by numbers.
+// Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all. Times are in seconds since
+// origin, the submission of the first of the jobs. Users are identified by numbers.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -288,8 +288,8 @@ func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	}
 }
 
-// LeftSince returns the jobs that left since an instant (Unix milliseconds), newest first. It returns whole blocks of
-// jobs, so some older jobs are among them.
+// LeftSince returns the jobs that left since an instant (Unix milliseconds), newest first. Since it returns whole
+// blocks of jobs, some older jobs may be among them.
 func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {

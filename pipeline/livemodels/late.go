@@ -16,8 +16,8 @@ type lateEnd struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// finished records an end. In a log that is followed live, the end may come slightly before the attributes of the job
-// from another source, so the lifetime is learnt later. In history the lifetime is learnt at once.
+// finished records an end. In a log that is followed live, the end may arrive slightly before the job's attributes from
+// another source, so the lifetime is learnt after a delay. In history the lifetime is learnt at once.
 func (m *Models) finished(c *changes.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()

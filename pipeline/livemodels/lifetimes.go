@@ -66,8 +66,8 @@ func (l *lifetimes) usable(least int) bool {
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// These are the maximum number of lifetimes to which a competing law is fitted, and the share of new lifetimes after
-// which it is fitted again.
+// selectionWindow is the maximum number of lifetimes to which a competing law is fitted. A law is fitted again after
+// window/selectionRefits new lifetimes.
 const (
 	selectionWindow = 4000
 	selectionRefits = 4
@@ -139,7 +139,7 @@ type SelectionView struct {
 	// Standings are the laws with their scores, best first.
 	Standings []lifetime.Standing
 	// Chosen is the name of the law that forecasts have used since the newest refit. It is empty before the first
-	// choice. Until then they use Downey's fit of the window.
+	// choice; forecasts then use Downey's fit of the window.
 	Chosen string
 	// Law is the chosen law, nil before the first choice.
 	Law lifetime.Law

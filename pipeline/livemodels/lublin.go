@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lateSubmit is the maximum time by which a submission may lie before the newest one of its queue and still count as
-// an arrival. It is not 0, because logs differ by seconds. Older submissions, as in a log in the order of ends, give
-// no gap between arrivals.
+// lateSubmit is how far before the newest submission of its queue a submission may lie and still count as an arrival.
+// It is not 0, because records of a log are out of order by seconds. Older submissions, as in a log in the order of
+// ends, give no gap between arrivals.
 const lateSubmit = time.Minute
 
 // lublin is the live model of Lublin and Feitelson of one queue.

@@ -28,8 +28,8 @@ type Config struct {
 	WindowAge  time.Duration
 	// MinSamples is the minimum number of lifetimes for a queue's model to be used.
 	MinSamples int
-	// Forget is the share of their weight that three models lose with every job: the Markov chains, the model of Lublin
-	// and Feitelson and the scores of the competing laws of lifetimes. It is at least 0 and below 1.
+	// Forget is the share of weight that old data lose with every new job, from 0 to below 1. It applies to the Markov
+	// chains, the model of Lublin and Feitelson, and the scores of the competing laws of lifetimes.
 	Forget float64
 	// HistoryJobs is the number of the newest jobs that left which are kept for resampling users. 0 keeps none.
 	HistoryJobs int
@@ -136,8 +136,8 @@ func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
 // Refused returns the number of changes from which the models could not learn, since the start of the process.
 func (m *Models) Refused() int64 { return m.refused }
 
-// Learn learns from one change. The error reports a value that a model refused. A requeued attempt gives no lifetime.
-// A job that never ran, or whose end was lost, is removed from the sequence of the chains.
+// Learn learns from one change. The error reports a value that a model refused. An attempt that was requeued gives no
+// lifetime. A job that never ran, or whose end was lost, is removed from the sequence of the chains.
 func (m *Models) Learn(c changes.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
@@ -233,8 +233,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// LearnWhole learns the lifetime of a job of the queue that ran. It is for a log in order of submission with one
-// record per job.
+// LearnWhole learns the lifetime of a job that ran in the queue. It is for a log in order of submission with one record
+// per job.
 func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
 	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err

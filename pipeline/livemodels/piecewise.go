@@ -19,11 +19,11 @@ const (
 	// shortest is the minimum lifetime in seconds. Shorter lifetimes count as this long, because logs are not more
 	// precise.
 	shortest = .01
-	// survivalSteps is the number of equal shares of jobs between the knots of a law without a formula. A step below
-	// one share is not a jump.
+	// survivalSteps is the number of steps by which a law without a formula is approximated. Each step is an equal
+	// share of the jobs. A jump of less than one step is not represented as a jump.
 	survivalSteps = 256
-	// survivalWidth is the distance of the knots of a smooth law in ln t. With it the error of linear interpolation
-	// is below 0.002, even for the narrowest laws that are fitted.
+	// survivalWidth is the distance between the knots of a smooth law in ln t. It keeps the error of linear
+	// interpolation below 0.002, even for the narrowest laws that are fitted.
 	survivalWidth = .05
 	// survivalEnd is the survival below which a smooth law ends.
 	survivalEnd = 1e-6

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxNotifications is the maximum number of waiting notifications, each with a job of about 1 KB. If there are
-	// more, the older half is dropped, and the model is reconciled with the next sample. So if a history is read
-	// faster than the load is learnt, the newest jobs are learnt.
+	// maxNotifications is the maximum number of waiting notifications, each with a job of about 1 KB. Beyond it the
+	// older half is dropped, and the model is reconciled with the next sample. So if a history is read faster than the
+	// load is learnt, at least the newest jobs are learnt.
 	maxNotifications = 1 << 16
 	// batchSize is the number of notifications that are taken at a time. Taken notifications do not count as waiting.
 	batchSize = 1 << 13
-	// maxSamples and maxSampledJobs bound the waiting samples, and the jobs in them. Beyond these bounds no samples
-	// are taken until half of the waiting ones are done; learning needs consecutive samples, so that none may be
-	// missing in between. Samples for which a forecast is wanted are still accepted up to twice the bounds.
+	// maxSamples and maxSampledJobs bound the waiting samples and the jobs in them. When a bound is reached, no sample
+	// is accepted until at least half of the bound is free again, because learning needs consecutive samples. Samples
+	// that reconcile the model or need a forecast are still accepted, up to twice maxSamples.
 	maxSamples     = 64
 	maxSampledJobs = 400_000
 )
@@ -51,8 +51,8 @@ type sample struct {
 	at   time.Time
 	// reconcile is set if the model may differ from the cluster.
 	reconcile bool
-	// observe is set if the model must learn from the sample. forecast is set if a forecast from the sample is
-	// wanted. live is set if the sample is of the present.
+	// observe is true if the model must learn from the sample. forecast is true if a forecast from the sample is
+	// wanted. live is true if the sample shows the present, not history.
 	observe, forecast, live bool
 }
 

@@ -44,7 +44,7 @@ type Config struct {
 	ForgetAfter time.Duration
 }
 
-// Learner learns the load of one cluster and forecasts it in the background. Its methods must be called from one
+// Learner learns the load of one cluster and forecasts it in the background. Its methods must be called by one
 // goroutine at a time, in the order of the cluster's events. All methods except Finish, Stop and Wait return at once.
 type Learner struct {
 	worker *worker
@@ -165,15 +165,15 @@ func (l *Learner) CaughtUp(s *cluster.State) {
 }
 
 // BeginReplay must be called before the writer replays a journal. saved is the saved state, or nil. If saved is
-// damaged or of another version of the program, BeginReplay logs that. In both cases the learner learns from the
-// replayed events.
+// damaged, or comes from another version of the program, this is logged. Without a usable state the learner learns from
+// the replayed events.
 func (l *Learner) BeginReplay(saved []byte) {
 	l.replays = true
 	l.paused = len(saved) > 0 && l.worker.restore(saved)
 }
 
-// SampleFrom omits the samples before an instant, which saves most of the time of a long replay. The lifetimes and
-// arrivals of earlier jobs are still learned.
+// SampleFrom skips all samples before an instant, which saves most of the time of a long replay. The lifetimes and
+// arrivals of jobs before the instant are still learned.
 func (l *Learner) SampleFrom(at time.Time) { l.from = at }
 
 // EndReplay must be called after the replay, with the number of the newest event. It reconciles the model with the
@@ -186,8 +186,8 @@ func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	}
 }
 
-// TakeSaved returns the newest state to be stored, nil if no state was saved since the last call. A state is saved at
-// most every five minutes, and a large one less often.
+// TakeSaved returns the newest state that was saved since the last call, nil if there is none. A state is saved at most
+// every five minutes, and a large one less often.
 func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
 // Finish is called at an orderly end. It ends the current work for good, processes the waiting notifications, and

@@ -128,8 +128,8 @@ func (m *model) leftAll(j *cluster.Job, report func(name uint64)) {
 	}
 }
 
-// reconcile adapts the known jobs to the cluster. Jobs that are missing in the cluster are reported as lost. Jobs
-// that are missing here are reported as submitted.
+// reconcile adapts the known jobs to the cluster. Jobs that the cluster lacks are reported to the forecaster as lost,
+// and jobs that the model lacks as submitted.
 func (m *model) reconcile(v *cluster.View) {
 	there := make(map[uint64]bool, len(v.Running)+len(v.Queued))
 	for _, jobs := range [...][]*cluster.Job{v.Running, v.Queued} {
@@ -164,10 +164,9 @@ func (m *model) reconcile(v *cluster.View) {
 	}
 }
 
-// These are the numbers of simulations by the size of the cluster. The cost of a forecast grows with the number of
-// jobs in the cluster, where each arrival of the last week counts as a quarter of a job. With fullSize jobs the full
-// number of simulations takes about 4 s on one core (BenchmarkLoad). For larger clusters the number is reduced in
-// proportion.
+// These are the numbers of simulations. The cost of a forecast grows with the size of the cluster: its number of jobs
+// plus a quarter of the arrivals of the last week. With size fullSize the full numbers of simulations take about 4 s on
+// one core (BenchmarkLoad). For larger clusters the numbers are reduced in proportion.
 const (
 	fullReplicas, fullLessons, fullProbes = 64, 24, 16
 	minReplicas, minLessons, minProbes    = 16, 8, 2

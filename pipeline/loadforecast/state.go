@@ -13,8 +13,8 @@ const (
 	// maxTasks is the maximum number of waiting tasks of an array that are included. The other tasks are left out
 	// until they start.
 	maxTasks = 1000
-	// maxWaiting is the maximum number of waiting jobs of a state. Each task of an array counts as one. The last jobs
-	// in the order are left out.
+	// maxWaiting is the maximum number of waiting jobs in a state. Each task of an array counts as one. The last jobs
+	// of the queue order are left out.
 	maxWaiting = 50_000
 )
 
@@ -39,7 +39,7 @@ func jobOf(name uint64, j *cluster.Job) outlook.Job {
 }
 
 // stateOf converts the cluster at an instant to the forecaster's form, and returns the number of jobs that were left
-// out. name returns the forecaster's name of a task.
+// out. name maps the id of a task to the forecaster's name of the task.
 func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook.State, leftOut int) {
 	s := outlook.State{Now: seconds(at), Pools: poolsOf(v, at), Running: make([]outlook.Job, 0, len(v.Running))}
 	for _, j := range v.Running {

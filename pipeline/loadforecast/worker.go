@@ -15,8 +15,8 @@ import (
 const (
 	// wakeAt is the number of waiting notifications at which the worker begins without a sample.
 	wakeAt = 8192
-	// loadShare is the share of a processor that forecasts may take while the daemon follows its logs, if a forecast
-	// takes longer than cheap. A pause after each forecast enforces it.
+	// loadShare is the maximum share of a processor that forecasts use while the daemon follows its logs. It applies if
+	// a forecast takes longer than cheap. A pause after each forecast enforces it.
 	loadShare = 0.25
 	cheap     = time.Second
 	// saturationEvery is the event time between two tests of saturation.
@@ -27,9 +27,9 @@ const (
 	saveRate  = 16 << 10
 )
 
-// worker learns the load and forecasts it in a goroutine that lives as long as notifications wait. Its results depend
-// on the order of the notifications. Only the choice of samples depends on the machine's speed. The newest sample
-// gets a forecast when the pause after the previous forecast has ended, or earlier, even if no event follows.
+// worker learns the load and forecasts it, in a goroutine that lives as long as notifications wait. Its results depend
+// on the order of the notifications; only the choice of samples to forecast depends on the machine's speed. The newest
+// sample gets a forecast at the latest when the pause after the previous forecast has ended, even if no event follows.
 type worker struct {
 	log       *zap.Logger
 	published *Published
@@ -200,8 +200,8 @@ func (w *worker) pauseLeft(k *sample) time.Duration {
 	return time.Duration(float64(w.took)/loadShare) - time.Since(w.ended)
 }
 
-// postpone schedules the forecast from a sample after the pause. It replaces the previously postponed sample. The
-// model may include later events by then, but a forecast takes the jobs from its sample.
+// postpone makes the forecast from a sample after a pause. It replaces the sample that was postponed before. By then
+// the model may have learnt later events, but the forecast uses the jobs of the sample.
 func (w *worker) postpone(k *sample, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

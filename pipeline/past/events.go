@@ -30,8 +30,8 @@ func NewEvents(from Chunks, cluster string, of *History) *Events {
 	return &Events{from: from, cluster: cluster, id: of.ID, chunk: of.First}
 }
 
-// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. Errors are errors
-// of the store. The error for a damaged chunk wraps modelstore.ErrCorrupt.
+// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. Errors come from the
+// store; the error for a damaged chunk wraps modelstore.ErrCorrupt.
 func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	for e.next == len(e.loaded) && !e.over {
 		if err := e.load(ctx); err != nil {
@@ -73,8 +73,8 @@ func (e *Events) load(ctx context.Context) error {
 // EmptyChunk returns a chunk without events, which replaces a chunk whose events are dropped.
 func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
 
-// Trim returns the description of a history without the leading chunks whose events are all before an instant. It
-// removes at most the given number of chunks. If there are none to remove, it returns h itself.
+// Trim returns the description of a history without its first chunks, as far as all their events are before an instant.
+// It removes at most the given number of chunks. If none can be removed, it returns h itself.
 func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
 	kept := *h
 	for range most {

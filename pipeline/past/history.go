@@ -1,10 +1,10 @@
-// Package past has the writer's types for a cluster's history: its description, its events as stored, and the jobs in
-// it.
+// Package past has the writer's types for a cluster's history: its description, its stored events, and the jobs in it.
 //
 // A history consists of the events of imported logs, sorted by time (package history). The state of a cluster with a
-// history is the fold of two inputs. The events of the history and the journal up to the import (History.After) are
-// merged by time. The rest of the journal follows. So the state depends only on the history, its mode and the
-// journal. It does not depend on when and how fast the history was learnt, or how often that was interrupted.
+// history is the fold of two inputs. First come the events of the history and the journal entries up to the import
+// (History.After), merged by time. Then the rest of the journal follows. So the state depends only on the history, its
+// mode and the journal. It does not depend on when or how fast the history was learnt, or how often that was
+// interrupted.
 package past
 
 import (
@@ -33,8 +33,8 @@ type History struct {
 	// Hash is the hash of the imported events, hexadecimal. Histories with equal events have equal hashes.
 	Hash string `json:"hash"`
 	Mode Mode   `json:"mode"`
-	// First is the number of the first chunk that has events of the history. The chunks before it were older than the
-	// retention and are deleted.
+	// First is the number of the first chunk that still has events of the history. The chunks before it were deleted,
+	// because they were older than the retention.
 	First int `json:"first,omitempty"`
 	// Events is the number of events of the history. Submissions is the number of submitted jobs, including repeated
 	// attempts and tasks of arrays.
@@ -43,8 +43,8 @@ type History struct {
 	// From and To are the instants of the first and the last event.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// After is the number of the journal's newest entry when the history was put in force. The entries up to that
-	// number are merged with the history's events in the order of their times.
+	// After is the number of the journal's newest entry at the time when the history was put in force. The entries up
+	// to After are merged with the history's events by time.
 	After int64 `json:"after"`
 }
 
@@ -79,8 +79,8 @@ func LearntKey(cluster string) string { return "learnt/" + cluster }
 type Learnt struct {
 	// ID is the id of the history.
 	ID string `json:"id"`
-	// Seq is the number of the newest journal entry that a state without that history wrote. Derived events up to
-	// that entry are derived again, because they came from that state.
+	// Seq is the number of the newest journal entry that was written by a state without the history. Derived events up
+	// to Seq came from that state, so they are derived again.
 	Seq int64 `json:"seq"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// buckets is the number of chunks in which the jobs of a history are stored. The lookup of a job reads one chunk,
-// which has about 150 KB with a million jobs.
+// buckets is the number of chunks in which the jobs of a history are stored. The lookup of a job reads one chunk, about
+// 150 KB in a history with a million jobs.
 const buckets = 256
 
 func bucketOf(hash uint64) int { return int(hash >> 56) }

@@ -32,8 +32,8 @@ type Names struct {
 	met      uint64 // number of names added to sharing
 }
 
-// New returns the Names of a cluster without events. Reserved names are always counted separately. At most limit
-// names are counted separately; 0 means no limit.
+// New returns the Names of a cluster without events. Reserved names are always counted separately, other names up to
+// the limit; limit 0 means no limit.
 func New(reserved []string, limit int) *Names {
 	n := &Names{limit: limit, reserved: map[string]bool{}, own: map[string]bool{}}
 	if limit > 0 {

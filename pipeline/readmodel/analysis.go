@@ -76,8 +76,9 @@ func sessions(p *users.Pools) int {
 	return n
 }
 
-// LublinOf returns the fitted model of Lublin and Feitelson of a queue (of all queues together if it is empty). If
-// the log is in the order of ends, arrivals could not be counted live. They are then fitted to the history.
+// LublinOf returns the fitted model of Lublin and Feitelson of a queue. If queue is empty, the model is of all queues
+// together. Arrivals are counted live, except from a log in the order of ends; for such a log they are fitted to the
+// history.
 func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	q := v.Models.Of(queue)
 	if q == nil {

@@ -22,10 +22,10 @@ type submitter struct {
 	user  uint64
 }
 
-// Bursts returns, for each queue with a burst in progress, the number of jobs of its largest burst. A burst consists
-// of the submissions of one user to a queue within a day, up to the newest submission. That one is at most an hour
-// old, and the burst has at least as many submissions as a flurry. least returns the number of jobs that count as a
-// flurry in a queue, see Analysis.Flurry.
+// Bursts returns the size of the largest burst in progress for each queue that has one. A burst consists of the
+// submissions of one user to a queue within a day up to that user's newest submission. It is in progress if the newest
+// submission is at most an hour old, and it counts if it has at least as many submissions as a flurry. least returns
+// the number of jobs of a flurry in a queue, see Analysis.Flurry.
 func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()

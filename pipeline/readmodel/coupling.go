@@ -31,9 +31,9 @@ type coupling struct {
 	sooner          []bool    // whether the option starts sooner than the request
 }
 
-// sameFutures couples two requests that compete for one pool. Elements of the two lists of simulated waits with the
-// same index belong to the same future. Only the order of the waits counts. Futures in which one request has equal
-// waits are ordered by the waits of the other.
+// sameFutures couples two requests that compete for one pool. Elements with the same index in the two lists of
+// simulated waits belong to the same future. Only the ranks of the waits count. Equal waits of one request are ranked
+// by the waits of the other.
 func sameFutures(request, option []float64) coupling {
 	c := coupling{levelsByRank(request, option), levelsByRank(option, request), make([]bool, len(request))}
 	for i := range c.sooner {
@@ -42,8 +42,8 @@ func sameFutures(request, option []float64) coupling {
 	return c
 }
 
-// independent couples two requests that compete for different pools, whose futures are independent. It combines every
-// future of one request with every future of the other.
+// independent couples two requests that compete for different pools, so that their futures are independent. It combines
+// every future of one request with every future of the other.
 func independent(request, option []float64) coupling {
 	var c coupling
 	a, b := levelsByRank(request, request), levelsByRank(option, option)
@@ -67,21 +67,21 @@ func (c *coupling) probability() float64 {
 	return jeffreys(n, len(c.sooner))
 }
 
-// served returns the joint distribution of two served waits, which are given by their quantiles. The dependence is
-// that of the coupling, and each wait keeps its own distribution.
+// served returns the joint distribution of two served waits. The arguments are the quantiles of the two waits. The
+// dependence comes from the coupling, and each wait keeps its own distribution.
 func (c *coupling) served(request, option []float64) waitPairs {
 	return waitPairs{readAt(c.request, request), readAt(c.option, option), c.sooner}
 }
 
-// waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf for never. sooner
-// is true for the pairs in which the simulation starts the option sooner.
+// waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf means never. sooner
+// is true for a pair if the option starts sooner in the simulation.
 type waitPairs struct {
 	request, option []float64
 	sooner          []bool
 }
 
-// levelsByRank converts each wait to a level by its rank. The levels are the middles of n equal parts of (0, 1).
-// Equal waits are ordered by others, then by index.
+// levelsByRank converts each wait to the level of its rank. The levels are the middles of n equal parts of (0, 1).
+// Equal waits are ranked by the elements of others, then by index.
 func levelsByRank(waits, others []float64) []float64 {
 	order := make([]int, len(waits))
 	for i := range order {
@@ -97,7 +97,7 @@ func levelsByRank(waits, others []float64) []float64 {
 	return levels
 }
 
-// readAt returns the waits at levels of a served distribution, which is given by its quantiles. It returns +Inf if
+// readAt returns the waits at the given levels of a served distribution with the given quantiles. It returns +Inf if
 // the quantiles do not form a distribution.
 func readAt(levels, quantiles []float64) []float64 {
 	d, err := waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles))
@@ -111,9 +111,8 @@ func readAt(levels, quantiles []float64) []float64 {
 }
 
 // probability returns the probability, in (0, 1), that the option has a materially shorter wait. It is the Bayes
-// estimate with Jeffreys's prior from the number of pairs, so that no finite number of futures gives certainty. A
-// pair in which the simulation does not start the option sooner counts as no gain, even if the two distributions
-// differ.
+// estimate with Jeffreys's prior, so that no finite number of futures gives certainty. A pair counts only if the option
+// also starts sooner in the simulation.
 func (c *waitPairs) probability() float64 {
 	n := 0
 	for i := range c.request {
@@ -128,8 +127,8 @@ func (c *waitPairs) probability() float64 {
 // posterior distribution with the prior Beta(1/2, 1/2).
 func jeffreys(successes, n int) float64 { return (float64(successes) + .5) / (float64(n) + 1) }
 
-// gain returns the median of the difference in seconds, positive if the option starts sooner. It is +Inf if only the
-// option starts in most pairs, and NaN if the median lies between +Inf and -Inf.
+// gain returns the median difference of the two waits in seconds, positive if the option starts sooner. It is +Inf if
+// only the option ever starts in most pairs, and NaN if the median lies between +Inf and -Inf.
 func (c *waitPairs) gain() float64 {
 	d := make([]float64, len(c.request))
 	for i := range d {

@@ -16,11 +16,11 @@ type jobIndex struct {
 	once sync.Once
 	// running are the running jobs by EngineID.
 	running map[uint64]*cluster.Job
-	// takes has the maximal jobs of each queue. A job is maximal if no other job of the queue is at least as large
-	// and as long. The widest job comes first, the longest last.
+	// takes has the shapes (size and time limit) of the largest jobs of each queue, without shapes that another one
+	// equals or exceeds in both size and limit. The widest comes first, the longest last.
 	takes map[string][]shape
-	// unsized has, by queue, the number of waiting jobs without a size in any record yet. The key is "" for jobs
-	// whose queue is unknown, too.
+	// unsized has the number of waiting jobs whose size is in no record yet, by queue. Jobs whose queue is unknown,
+	// too, are counted under "".
 	unsized map[string]int
 	// beyond caches, by owner, the amount by which reported priorities exceed those of the rules.
 	beyond sync.Map
@@ -45,8 +45,8 @@ func (c *jobIndex) build(v *cluster.View) {
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j
 	}
-	// The jobs are grouped by queue and processors. There are few sizes, so grouping takes a third of the time of
-	// sorting all jobs. Requests would wait during that time.
+	// Grouping the jobs by queue and processors first takes a third of the time of sorting them all, because there are
+	// few sizes. Requests wait during that time.
 	longest := map[string]map[int]time.Duration{}
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range jobs {
@@ -103,8 +103,8 @@ func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	return false
 }
 
-// Unsized returns the number of waiting jobs that have no size in any record yet, and that may be in the pool of a
-// queue. A source of listings reports the size of a new job a few seconds after its submission.
+// Unsized returns the number of waiting jobs that may be in the pool of a queue, and whose size is in no record yet. A
+// source of listings reports the size of a new job a few seconds after its submission.
 func (v *View) Unsized(queue string) int {
 	n := 0
 	for name, jobs := range v.index().unsized {

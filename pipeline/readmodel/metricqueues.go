@@ -20,8 +20,8 @@ func (v *View) MetricQueues() []string {
 	return slices.Compact(queues)
 }
 
-// MetricScores returns the scores by the queues of detailed metrics. Under queuenames.Other it has only that queue's
-// own Errors, because errors cannot be added up. Readers must not change the scores.
+// MetricScores returns the scores, summed by the queues of detailed metrics. Errors cannot be summed, so a sum of
+// several scores has none. Readers must not change the scores.
 func (v *View) MetricScores() map[accuracy.Key]*accuracy.Score {
 	return pooled(v.Scores, v.metricKey, accuracy.Sum)
 }
@@ -37,15 +37,15 @@ func (v *View) MetricRecent() map[string]*accuracy.Figures {
 	return pooled(v.Recent, v.MetricQueue, accuracy.SumFigures)
 }
 
-// MetricDecided returns the decided forecasts by the queues of detailed metrics. The first result is by queue and
-// size, the second has the newest by queue. Readers must not change them.
+// MetricDecided returns the decided forecasts, summed by the queues of detailed metrics. The first result has all of
+// them by queue and size, the second has the newest by queue. Readers must not change the results.
 func (v *View) MetricDecided() (map[accuracy.Key]*accuracy.DecidedCounts, map[string]*accuracy.NewestDecided) {
 	return pooled(v.Decided.Counts, v.metricKey, accuracy.SumDecided),
 		pooled(v.Decided.Newest, v.MetricQueue, accuracy.SumNewest)
 }
 
-// MetricWaiting counts the waiting jobs with a forecast by the queues of detailed metrics: live ones (index 0) and
-// replayed ones (index 1). By level it counts those that have waited longer than their quantile at the view's
+// MetricWaiting counts the waiting jobs with a forecast, by the queues of detailed metrics. Index 0 has live forecasts,
+// index 1 replayed ones. It also counts, by level, the jobs that have waited longer than their quantile at the view's
 // instant.
 func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
 	out := map[string]*[2]accuracy.WaitingPast{}

@@ -43,8 +43,9 @@ type Move struct {
 // choice.
 const surprise = .9
 
-// Move compares the view at the submission of a waiting job with the present one. The cause is the largest of the
-// delays. If pivots is nil, no overrun is found.
+// Move compares the state of a waiting job at the submission with the present state. For a held job the cause is
+// MovedHeld. Otherwise it is the largest of three amounts: lost capacity, processors of overrun jobs, and work that
+// passed the job. If pivots is nil, no overrun is found.
 func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
 	var m Move
 	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {

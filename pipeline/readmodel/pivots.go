@@ -31,15 +31,15 @@ func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	return v.running(v.Engine.PivotsOf(j.Queue, EngineID(j)))
 }
 
-// Freed is the amount of a limit that must become free, see engine.Freed. It has the job that ends last, which is nil
-// if that job has ended since.
+// Freed is how much of a limit must become free, and when (engine.Freed). Job is the job that ends last, nil if that
+// job has ended since.
 type Freed struct {
 	engine.Freed
 	Job *cluster.Job
 }
 
-// Freed returns the amount that must become free of the limit that keeps a request to a queue from starting. It
-// returns nil if the amount is unknown.
+// Freed returns how much must become free of the limit that keeps a request to a queue from starting. It returns nil if
+// this is unknown.
 func (v *View) Freed(queue string, k *engine.Kept) *Freed {
 	if v.Engine == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// EngineID returns the engine's id of an attempt of a job. The id is even. The next odd number is the id of the tasks
-// of an array other than the first.
+// EngineID returns the engine's id of an attempt of a job. It is even. The next odd number is the id of all tasks of an
+// array except the first (restID).
 func EngineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff)<<1 }
 
 // EngineRequest converts a request to the engine's type.
@@ -25,10 +25,10 @@ func EngineRequest(a *job.Attributes) engine.Request {
 	}
 }
 
-// BeginTime returns the time before which a job may not start, as known at an instant; zero for none. A listing of
-// the queue reports it from the submission on. The reason in the listing is BeginTime, or a limit that the scheduler
-// noticed first. An eligible time alone is no begin time: for a job that waited for another job, it is the end of
-// that job.
+// BeginTime returns the time before which a job may not start, as known at an instant; zero for none. It is the
+// eligible time, if the reason of the hold in the listing is BeginTime, or a limit that the scheduler noticed first.
+// With other reasons the eligible time is no begin time: for a job that waited for another job, it is the end of that
+// job.
 func BeginTime(j *cluster.Job, at time.Time) time.Time {
 	byLimit := job.CauseOf(j.Reason) == job.LimitReached && j.Eligible.After(at)
 	if j.Held && (j.Reason == "BeginTime" || byLimit) && j.Eligible.After(j.Submit) {
@@ -39,7 +39,7 @@ func BeginTime(j *cluster.Job, at time.Time) time.Time {
 
 // PrioritizedRequest converts a request to the engine's type, with a priority by the scheduler's rules. The rules are
 // incomplete, because fair shares may have changed since the scheduler reported them. So the priority is corrected by
-// the reported priorities of the user's other jobs.
+// the amount by which reported priorities of the user's other jobs differ from the rules.
 func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	r := EngineRequest(a)
 	// Users rarely name a group, so that of the user's newest job is used.
@@ -57,7 +57,7 @@ func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 type owner struct{ user, account string }
 
 // beyondRules returns the amount by which the reported priorities of a user and account exceed those by the rules. It
-// computes that once for each owner.
+// is computed once for each owner.
 func (v *View) beyondRules(a *job.Attributes) int64 {
 	if a.User == "" {
 		return 0
@@ -72,10 +72,10 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 	return beyond
 }
 
-// reportedBeyond computes the amount of beyondRules. It is the median over the owner's waiting jobs, because one of
-// them may have its own nice value. If none waits, it takes the job that started last, otherwise the job that was
-// submitted last. The priorities of these two include an earlier fair share. If that alone explains the amount,
-// reportedBeyond uses the fair share projected to now instead.
+// reportedBeyond computes the amount for beyondRules. It is the median over the owner's waiting jobs, because one of
+// them may have its own nice value. If none waits, reportedBeyond uses the job that started last, otherwise the job
+// that was submitted last. The priorities of these two contain an earlier fair share. If that alone explains the
+// amount, reportedBeyond uses the fair share projected to now instead.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
 		return j.User == of.user && (of.account == "" || j.Account == of.account) &&
@@ -131,7 +131,7 @@ func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 // hundredths, and the age factor is rounded too.
 const shareError = .03
 
-// endedBeyond returns the amount of beyondRules by the user's newest job, which may have ended. It returns 0 if the
+// endedBeyond returns the amount for beyondRules from the user's newest job, which may have ended. It returns 0 if the
 // priority of that job was never reported.
 func (v *View) endedBeyond(user string) int64 {
 	if v.Engine == nil {

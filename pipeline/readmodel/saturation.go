@@ -40,8 +40,8 @@ func (g Growth) Grew() bool { return g.Weeks >= outlook.LeastSaturationWeeks && 
 // SaturatedFutures is the minimum share of growing futures for a queue that has grown to count as saturated.
 const SaturatedFutures = 0.5
 
-// Saturated reports whether the outstanding jobs have grown in the history. If futures were simulated, they must also
-// grow in at least half of those. So no answer reports saturation together with a low probability of it.
+// Saturated reports whether the number of outstanding jobs has grown in the history and, if futures were simulated,
+// also grows in at least half of those. So no answer reports saturation together with a low probability of it.
 func (s *Saturation) Saturated() bool {
 	return s.History.Grew() && (s.FutureWeeks == 0 || s.Future.Probability >= SaturatedFutures)
 }

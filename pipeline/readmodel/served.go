@@ -42,8 +42,8 @@ func (s *Served) Rest(waited float64) []float64 {
 	return d.Rest(waited)
 }
 
-// RestOf returns the quantiles of Rest for a job at an instant. If the job has a future begin time that became known
-// only after its forecast was made, the forecast counts from the begin time.
+// RestOf returns the quantiles of the remaining wait of a job at an instant, as Rest does. If the job has a future
+// begin time that became known only after its forecast was made, the forecast counts from the begin time.
 func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 	begin := BeginTime(j, now)
 	ahead := begin.Sub(now).Seconds()
@@ -58,10 +58,10 @@ func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 	return rest
 }
 
-// RestOf returns the quantiles of the remaining wait of a job. They are normally those of Served.RestOf. The
-// exception is a job that was held when it should have started by its forecast. That forecast no longer applies, so
-// the quantiles are those of the view's simulated futures, in which the job has its place in the queue. There is no
-// exception in large pools, and none for an array, which has forecasts of its last task.
+// RestOf returns the quantiles of the remaining wait of a job. They are normally those of Served.RestOf. But if the job
+// was held when it should have started by its forecast, the forecast no longer applies. Then the quantiles come from
+// the view's simulated futures, in which the job has its place in the queue. In large pools, and for arrays, they
+// always are those of Served.RestOf.
 func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	if v.Engine == nil || j.Held || j.Tasks > 1 || s.Quantiles == nil ||
 		s.Quantiles[0] >= j.Eligible.Sub(j.Submit).Seconds()-beginError {
@@ -78,8 +78,8 @@ func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	return rest
 }
 
-// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the view's instant on. They come
-// from the simulated futures and are nil if unknown. It computes them once for each job.
+// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the view's instant on, nil if
+// unknown. They come from the simulated futures and are computed once for each job.
 func (v *View) simulatedRest(j *cluster.Job) []float64 {
 	id := EngineID(j)
 	known := &v.index().rests

@@ -20,8 +20,8 @@ type Option struct {
 	Quantiles []float64
 	// Probability is the probability of a materially sooner start, at least LeastProbability and below 1.
 	Probability float64
-	// Gain is the median of the difference of the waits in seconds; +Inf if the request itself never starts. It is
-	// between half and twice the difference of the medians.
+	// Gain is the median difference of the two waits in seconds; +Inf if the request itself never starts. It is between
+	// half and twice the difference of the medians.
 	Gain float64
 }
 
@@ -55,10 +55,10 @@ type SoonerQuery struct {
 	Takes func(*job.Attributes) bool
 }
 
-// Sooner returns requests that would start materially sooner than the given one. There is at most one of each kind: a
-// smaller one, one with a shorter time limit, and one to another queue that takes such jobs. The simulation plays all
-// of them in the same futures, see coupling. Among options with about equal gain it returns the one with the smallest
-// reduction. Whether the job can run with less is unknown here.
+// Sooner returns requests that would start materially sooner than the given one. There is at most one of each kind:
+// with fewer processors, with a shorter time limit, and to another queue that accepts such jobs. All of them are
+// simulated in the same futures, see coupling. Of options with about the same gain Sooner returns the one with the
+// smallest reduction. It cannot know whether the job can run with less.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -79,8 +79,8 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	return out
 }
 
-// WithLimit compares a request with the same request under another time limit, even if that does not start sooner. It
-// returns false if the comparison is impossible. Keep and Takes of the query have no effect.
+// WithLimit compares a request with the same request under another time limit, even if that would not start sooner. It
+// returns false if the comparison is impossible. The fields Keep and Takes of the query have no effect.
 func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Option, bool) {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median {
 		return Option{}, false
@@ -127,10 +127,9 @@ type candidate struct {
 	gain float64 // difference of the simulated medians
 }
 
-// best returns one of the options, which are sorted from the smallest change to the largest. It returns only an
-// option whose forecast is materially sooner. The cheap simulation decides the order in which the options are
-// forecast. The options that gain at least half of the largest simulated gain come first, the smallest change first.
-// Smaller changes come after them.
+// best returns the first option whose forecast is materially sooner. options are sorted from the smallest change to the
+// largest. The cheap simulation decides the order of the forecasts: first the options from the smallest change that
+// gains at least half of the largest simulated gain, in their order; then the smaller changes, the largest first.
 func (c *comparison) best(options []Option) (Option, bool) {
 	var all []candidate
 	most := 0.
@@ -205,13 +204,13 @@ func material(than, q []float64) bool {
 	return materially(q[waittime.Median], than[waittime.Median])
 }
 
-// agrees reports whether the median of the difference and the (positive) difference of the medians are consistent.
-// They are if neither is more than twice the other. They may differ because long waits may gain more than short ones.
+// agrees reports whether the median of the difference and the (positive) difference of the medians are consistent:
+// neither is more than twice the other. They may differ, because long waits may gain more than short ones.
 func agrees(gain, ofMedians float64) bool { return gain >= ofMedians/2 && gain/2 <= ofMedians }
 
-// smaller returns smaller sizes that keep at least the given part of the processors: powers of two and simple
-// fractions, largest first. A job on several nodes keeps its processors per node. A job that requests GPUs or memory
-// keeps its size, because it is unknown how its GPUs or memory would shrink with the size.
+// smaller returns options with fewer processors, largest first: powers of two and simple fractions that are at least
+// the share keep of the request's processors. A job on several nodes keeps its processors per node. A job that requests
+// GPUs or memory gets no option, because it is unknown how its GPUs or memory would shrink.
 func smaller(a *job.Attributes, keep float64) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return nil
@@ -252,8 +251,8 @@ func RoundLimits() []time.Duration {
 	}
 }
 
-// shorter returns shorter time limits that users round to, longest first. They keep at least the given part of the
-// limit. For a request without a limit they are at least an hour.
+// shorter returns options with shorter time limits that users round to, longest first. They are at least the share keep
+// of the request's limit. For a request without a limit they are at least an hour.
 func shorter(a *job.Attributes, keep float64) []Option {
 	var out []Option
 	for _, limit := range RoundLimits() {
@@ -268,8 +267,9 @@ func shorter(a *job.Attributes, keep float64) []Option {
 	return out
 }
 
-// elsewhere returns the same request for other queues that accept such jobs. If the scheduler reports its rules, the
-// rules decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs there now.
+// elsewhere returns the same request for other queues that accept such jobs. If the scheduler reports the rules of a
+// queue, these decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs there
+// now.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool) []Option {
 	reported := map[string]bool{}
 	if v.Facts != nil {

@@ -20,11 +20,11 @@ type SourceStatus struct {
 	// LastLine is the time, by the daemon's clock, at which the source last delivered a line or a polled scheduler
 	// last answered. It is zero before the first line or answer.
 	LastLine time.Time
-	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. The times of the log are
-	// corrected by it. It is 0 if the clocks agree, or if the offset is configured.
+	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. It is subtracted from the
+	// times of the log. It is 0 if the clocks agree, or if the offset is configured.
 	ClockOffset time.Duration
-	// SetAside is the number of events that wait because they are ahead of the clock. SetAsideUntil is the time of
-	// the earliest of them, zero if there is none.
+	// SetAside is the number of events that are set aside because their times are ahead of the clock. SetAsideUntil is
+	// the earliest of their times, zero if there are none.
 	SetAside      int
 	SetAsideUntil time.Time
 }
@@ -38,8 +38,8 @@ type ConditionName string
 const (
 	// SourceUnreadable: a log cannot be read, or a scheduler that is polled does not answer.
 	SourceUnreadable ConditionName = "source_unreadable"
-	// SourceStandby: a log cannot be read. It belongs to one of several servers that write in turn, and the log of
-	// another one is followed. The condition itself is harmless.
+	// SourceStandby: a log cannot be read, but it belongs to one of several servers that write in turn, and the log of
+	// another one is followed. This is harmless.
 	SourceStandby ConditionName = "source_standby"
 	// SourceReading: the end of a log has not been reached since the start of the process.
 	SourceReading ConditionName = "source_reading"
@@ -65,8 +65,8 @@ const (
 	HistoryFailing ConditionName = "history_failing"
 	// ConfigRefused: a reload could not use the configuration, and the previous one stays in force.
 	ConfigRefused ConditionName = "config_refused"
-	// SetAside: records of a source are dated ahead of the clock. They are used when the clock reaches them. The
-	// condition ends then, or a day after the newest of them was read.
+	// SetAside: records of a source have times ahead of the clock. They are used when the clock reaches those times.
+	// The condition ends then, or a day after the newest of them was read.
 	SetAside ConditionName = "set_aside"
 )
 

@@ -20,8 +20,8 @@ type FullLimit struct {
 	Freed *Freed
 }
 
-// RefusedBy returns a limit for which the scheduler would refuse a submission at the view's instant; nil for none. Of
-// several such limits it returns the one that lasts longest.
+// RefusedBy returns the limit because of which the scheduler would refuse a submission at the view's instant; nil for
+// none. If there are several, it returns the one that stays full longest.
 func (v *View) RefusedBy(a *job.Attributes) *FullLimit {
 	set := v.submissionLimits()
 	var out *FullLimit
@@ -56,8 +56,8 @@ func (v *View) submissionLimits() *joblimits.Set {
 	return index.submissions
 }
 
-// submittedUnder returns the number of jobs that count in a limit on running and waiting jobs, and the running ones
-// among them. Each task of an array counts as one job.
+// submittedUnder returns the number of running and waiting jobs that count in a limit, and the running ones among them.
+// Each task of an array counts as one job.
 func (v *View) submittedUnder(set *joblimits.Set, key joblimits.Key) (n int64, running []*cluster.Job) {
 	for _, j := range v.Queued {
 		if set.Counts(key, &j.Attributes) {

@@ -72,8 +72,8 @@ const (
 	streamSizes
 )
 
-// Synthetic returns a workload drawn from a model of a queue (of all queues together if it is empty). Equal seeds and
-// views give the same workload. The error is a *NotFittedError if the model has not learned enough.
+// Synthetic returns a workload drawn from a model of a queue, or of all queues together if queue is empty. Equal seeds
+// and views give the same workload. The error is a *NotFittedError if the model has not learned enough.
 func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 	if v.At.IsZero() || v.Models.Of(queue) == nil {
 		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// typicalHistory is the number of newest jobs that left from which typical jobs are computed. They cover some days of
-// a busy cluster. The value is a free choice.
+// typicalHistory is the number of the newest jobs that left which are used for typical jobs. They cover some days of a
+// busy cluster. The value is a free choice.
 const typicalHistory = 5000
 
 // Typical is a typical job of one queue and size class.

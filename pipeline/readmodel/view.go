@@ -82,8 +82,8 @@ type Teaching struct {
 	// Usable is false while no other state can serve answers, because the configuration or the program version has
 	// changed.
 	Usable bool
-	// Failure is the reason why the history cannot be learnt; empty if it can. If no other state is usable either, a
-	// state is built from the journal alone. Done, Total and Remaining then refer to that state.
+	// Failure is the reason why the history cannot be learnt; empty if it can. If there is no other usable state
+	// either, a state is built from the journal alone, and Done, Total and Remaining refer to that.
 	Failure string
 }
 
@@ -109,7 +109,7 @@ func (v *View) HasQueue(name string) bool {
 }
 
 // QueueOf returns the queue under which the jobs of a named queue are counted. That is the queue itself,
-// queuenames.Other if the limit of queues was reached, or the queue of collector.ReservationQueue for the queue of a
+// queuenames.Other if the limit of queues was reached, or the queue of collector.ReservationQueue if name belongs to a
 // reservation. ok is false for a name that was never seen.
 func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
@@ -130,8 +130,8 @@ func (v *View) listed(name string) bool {
 	return v.Facts != nil && slices.ContainsFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == name })
 }
 
-// LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of
-// queues. The name in such a row may not be counted separately now.
+// LedgerQueue returns the queue under which a row of the ledger is counted. A row may have a name that is no longer
+// counted separately, because the limit of queues came into force after it.
 func (v *View) LedgerQueue(name string) string {
 	if v.Names.Folded == 0 || v.HasQueue(name) {
 		return name
@@ -267,8 +267,8 @@ func (v *View) Conditions() []Condition {
 }
 
 // StandIn returns the source that replaces an unreadable one, or nil if there is none. Both are logs that the servers
-// of a scheduler write in turn. The replacing log must have delivered lines after the other one became unreadable, or
-// at any time if the other one was never readable.
+// of a scheduler write in turn. The replacing log must have delivered lines after the other one became unreadable. If
+// that one was never readable, any lines suffice.
 func (v *View) StandIn(s *SourceStatus) *SourceStatus {
 	hidden := s.Unreadable()
 	if !s.InTurn || hidden == nil {

@@ -12,9 +12,9 @@ type Waiting struct {
 	Ahead, AheadProcs int
 }
 
-// Waiting returns the waiting jobs in the order of their submissions, including held ones. If the rules of the
-// scheduler are known, the jobs ahead follow from them. It finds them once for each view. The caller must not change
-// them.
+// Waiting returns the waiting jobs in the order of their submissions, including held ones. The jobs ahead of each are
+// counted in the order of the scheduler's rules, or of submission if the rules are unknown. The list is made once for
+// each view. The caller must not change it.
 func (v *View) Waiting() []Waiting {
 	index := v.index()
 	index.waitingOnce.Do(func() { index.waiting = v.countAhead() })
