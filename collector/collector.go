@@ -20,8 +20,8 @@ type Parser interface {
 	Parse(line []byte, emit func(job.Event)) error
 }
 
-// HeaderParser is a Parser whose files begin with a header that later lines depend on. After a restart the daemon
-// continues in the middle of a file; it passes the lines of the header to Header first.
+// HeaderParser is a Parser whose files begin with a header on which later lines depend. After a restart the daemon
+// continues in the middle of a file; it first passes the lines of the header to Header.
 type HeaderParser interface {
 	Parser
 	// Header reads one line from the beginning of the file and reports whether the line belongs to the header. The
@@ -36,16 +36,17 @@ type Flusher interface {
 	Flush() error
 }
 
-// Dated is a Parser of local times. An hour that clocks show twice is resolved by the time at which the line was
-// written. The reader, not the parser, keeps that time, and saves it with the position.
+// Dated is a Parser of local times. When clocks are set back, one hour of local time occurs twice. A time in that hour
+// is resolved by the time at which the line was written. The reader, not the parser, keeps that time and saves it with
+// the position.
 type Dated interface {
 	Parser
 	// ReadAt is called before each line. It receives the present time if the line was written just now, otherwise the
 	// zero time.
 	ReadAt(now time.Time)
-	// After is called before each line with the newest instant of earlier lines, zero if there is none. In a format
-	// with ordered lines, a local time that clocks show twice is then taken as the later of its two instants if the
-	// earlier one lies before newest.
+	// After is called before each line with the newest instant of earlier lines, zero if there is none. It is for
+	// formats with ordered lines. In such a format a local time that occurs twice means the first of its two instants,
+	// or the second if the first lies before newest.
 	After(newest time.Time)
 }
 
@@ -58,8 +59,8 @@ type Whole struct {
 	Ran bool
 }
 
-// WholeParser is a Parser whose records hold whole jobs, in order of submission. A log that is read once and not
-// followed can be read several times faster this way, with the same result.
+// WholeParser is a Parser whose records hold whole jobs, in order of submission. With it, a log that is read once and
+// not followed is read several times faster, with the same result.
 type WholeParser interface {
 	Parser
 	// ParseWhole reads one line like Parse; ok is false for a line without a job.
@@ -83,16 +84,17 @@ type Format struct {
 	Name string
 	// Order defines how to merge its events in time.
 	Order Order
-	// AtEnd is true if a record describes a whole job once it has ended. Logs that record submissions and starts as
-	// they happen are read before such a log. So its records of a known job add nothing.
+	// AtEnd is true if a record describes a whole job and is written after the end of the job. Such a log is read after
+	// logs that record submissions and starts as they happen, so that its records add nothing to jobs that are known
+	// already.
 	AtEnd bool
-	// InTurn is true if each server host of a scheduler writes its own log of this format, one host at a time. Of
-	// several configured files one grows. The others do not grow, or cannot be read.
+	// InTurn is true if each server host of a scheduler writes its own log of this format, and only one host writes at
+	// a time. Of several configured files one grows then. The others do not grow, or cannot be read.
 	InTurn bool
 	// New returns a parser for one source.
 	New func(Options) Parser
-	// Records is set for a format whose records are not lines. It splits a file into records, and Parse is called with
-	// each. Such a file is read once; it cannot be followed.
+	// Records is set for a format whose records are not lines. It splits a file into records; Parse is called with each
+	// record instead of a line. Such a file is read once and cannot be followed.
 	Records func(io.Reader) RecordReader
 }
 
@@ -112,15 +114,15 @@ type Options struct {
 	Location *time.Location
 	// MaxProcs is the largest size a job can have on this machine; a larger one is a bad line. 0 means unknown.
 	MaxProcs int
-	// Notice, if set, receives problems of lines that are used nevertheless, such as an optional field that cannot be
-	// read. It is called while the line is parsed.
+	// Notice, if set, is called for problems of a line that is used nevertheless, such as an optional field that cannot
+	// be read. It is called while the line is parsed.
 	Notice func(*LineError)
 	// Columns names the columns of a dump without a header, separated by commas. It is empty if the dump has a header
 	// or a well-known form.
 	Columns string
-	// Only is the name of a cluster in the scheduler's accounting: only records of that cluster are read. If it is
-	// empty, all are read. Recorded is true for a log that is read once from its beginning. All records of such a log
-	// must be of one cluster, unless Only is set.
+	// Only is the name of a cluster in the scheduler's accounting. Only records of that cluster are read; if it is
+	// empty, all are read. Recorded is true for a log that is read once from its beginning. Unless Only is set, all
+	// records of such a log must be of one cluster.
 	Only     string
 	Recorded bool
 	// Others are the names of the daemon's other clusters. Their records are refused as bad lines.

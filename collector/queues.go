@@ -2,8 +2,8 @@ package collector
 
 import "strings"
 
-// ReservationQueue is the common name for the queues of all reservations. A PBS server creates a queue for each
-// reservation and removes it afterwards, so the number of names would grow without bound.
+// ReservationQueue is the one queue under which the queues of all reservations are counted. A PBS server creates a
+// queue for each reservation and removes it afterwards, so the number of names would grow without bound.
 const ReservationQueue = "reservation"
 
 // IsReservationQueue reports whether a queue belongs to a PBS reservation: R (advance), S (standing) or M (maintenance)

@@ -40,8 +40,8 @@ type Suite struct {
 	Header []string
 	Good   []Case
 	Bad    []BadCase
-	// AtWallClock returns a line whose first event has only a local time. wall is that time in the form "2006-01-02
-	// 15:04:05". It is nil for a format without such lines.
+	// AtWallClock returns a line whose first event has only a local time, namely wall, in the form "2006-01-02
+	// 15:04:05". The function is nil for a format without such lines.
 	AtWallClock func(wall string) string
 	// Worst are lines that try to make the parser allocate or keep as much as possible: huge arrays and lists, and
 	// long names that all differ. None exceeds the maximum length of a line. Short ones are seeds of Fuzz.

@@ -14,9 +14,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// GoldenEvent is one event, or one refused line, as golden files write it: JSON without the unknown fields, times in
-// RFC 3339, the time limit in seconds. Other attributes (QOS, group, memory, GPUs and so on) are compared only in the
-// cases of Suite.Good.
+// GoldenEvent is one event or one refused line in a golden file: JSON without the unknown fields, times in RFC 3339,
+// the time limit in seconds. Other attributes (QOS, group, memory, GPUs and so on) are compared only in the cases of
+// Suite.Good.
 type GoldenEvent struct {
 	Line      int       `json:"line"`          // counted from 1
 	Bad       string    `json:"bad,omitempty"` // reason of a refused line; no other member is set then

@@ -12,8 +12,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// testRepeat parses all lines three times: with one parser, with another one, and backwards. The meaning of a line
-// must not depend on the lines before it (except the header), so that a restart at any line changes nothing.
+// testRepeat parses all lines three times: with one parser, with a second one, and with the second one in reverse
+// order. The meaning of a line must not depend on the lines before it (except the header), so that a restart at any
+// line changes nothing.
 func (s Suite) testRepeat(t *testing.T) {
 	lines := s.lines()
 	first := s.parseAll(t, s.parser(), lines)
@@ -223,8 +224,9 @@ var zoneCases = [...]struct{ zone, wall, first, second string }{
 	{"Pacific/Apia", "2011-12-31 00:00:00", "2011-12-30T10:00:00Z", ""},
 }
 
-// testZones reads local times in several zones, first with a fresh parser for each time, then with one parser for
-// all, backwards too. The cached offset of one day must not be used for another day.
+// testZones reads local times in several zones, forwards and then backwards. Each time is read by a fresh parser and by
+// a kept parser of the zone. Their results must agree: the cached UTC offset of one day must not be used for another
+// day.
 func (s Suite) testZones(t *testing.T) {
 	shared := make(map[string]collector.Parser)
 	at := func(p collector.Parser, wall string) string {

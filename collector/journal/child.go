@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxLine is the maximum length of a line of journalctl. Journald keeps messages of up to 48 KB (LineMax), and JSON
-// writes a byte in up to four characters.
+// maxLine is the maximum length of a line of journalctl. Journald keeps messages of up to 48 KB (LineMax), and in JSON
+// a byte may take four characters.
 const maxLine = 1 << 20
 
 // aheadLines is the number of lines that are read ahead.

@@ -38,7 +38,7 @@ type Config struct {
 	FromEnd bool
 	// OneShot makes Next return io.EOF after the last entry.
 	OneShot bool
-	// Poll is the interval after which Next returns without new entries. It is also the pause before journalctl is
+	// Poll is the interval after which Next returns even without new entries. It is also the pause before journalctl is
 	// started again after a failure. The default is tail.DefaultPoll.
 	Poll time.Duration
 	// BatchLines is the maximum number of lines in a batch. The default is tail.DefaultBatchLines.

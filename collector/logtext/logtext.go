@@ -75,8 +75,8 @@ func (n *Names) Of(b []byte) string {
 
 const daySeconds = 24 * 60 * 60
 
-// Day converts local times of one day to instants. Lines of one day stand together in a log, so Day caches the day's
-// offset from UTC. Only on days with a clock change does it look up every time.
+// Day converts local times of one day to instants. Lines of one day are adjacent in a log, so Day caches the UTC offset
+// of the day. On days with a clock change it looks up the offset for every time.
 type Day struct {
 	loc     *time.Location
 	wall    int64 // midnight of the day, in seconds as if local time were UTC
@@ -90,12 +90,14 @@ type Day struct {
 // After. The clocks of hosts differ, and the lines of one log are written slightly out of order.
 const nearSlack = 60
 
-// Near sets the instant that resolves local times that clocks show twice. Of the two instants that such a time may
-// mean, the one that is nearer to now and not later than now counts. The zero time means that now is not known.
+// Near sets the present time, which resolves local times that occur twice when clocks are set back. Of the two instants
+// of such a time, the one that is nearest to now and not later than now counts. The zero time means that now is
+// unknown.
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
-// After sets the instant that resolves local times that clocks show twice if Near is unset. Of the two instants that
-// such a time may mean, the one that is not before newest counts. The zero time means that newest is not known.
+// After sets the newest instant of earlier lines. It resolves local times that occur twice, if Near is unset: of the
+// two instants of such a time, the first one that is not before newest counts. The zero time means that newest is
+// unknown.
 func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
 
 func unixOrZero(t time.Time) int64 {
@@ -144,8 +146,8 @@ func (d *Day) Instant(seconds int64) int64 {
 	return first
 }
 
-// SecondPass returns the later of the two instants at which local clocks in loc show the same time as at the given
-// instant (Unix seconds). It returns the given instant itself if that is the only one or the second one.
+// SecondPass returns the second of the two instants at which local clocks in loc show the same time, if unix (Unix
+// seconds) is the first of them. Otherwise it returns unix itself.
 func SecondPass(loc *time.Location, unix int64) int64 {
 	_, change := time.Unix(unix, 0).In(loc).ZoneBounds()
 	if change.IsZero() {
@@ -159,7 +161,7 @@ func SecondPass(loc *time.Location, unix int64) int64 {
 }
 
 // Resolve returns the instant at which local clocks in loc show wall (seconds since 1970, as if local time were UTC).
-// In an hour that clocks show twice it returns the first pass. In an hour that they skip it uses the offset before the
+// For a time that occurs twice it returns the first instant. For a time that clocks skip it uses the offset before the
 // change.
 func Resolve(loc *time.Location, wall int64) int64 {
 	before := offsetAt(loc, wall-daySeconds)

@@ -62,8 +62,8 @@ func (p *parser) jobFinish() error {
 	base, _ := splitName(name)
 	a.Name, a.Nodes, a.TimeLimit = string(base), nodes, p.finishLimit()
 	ran := start > 0
-	// No job starts with fewer processors than it requested. Some launchers of parallel jobs leave a shorter list of
-	// hosts; its length is then not the number of processors.
+	// A job never starts with fewer processors than it requested. But some launchers of parallel jobs leave a shorter
+	// list of hosts, whose length is then not the number of processors.
 	if given < asked || !ran {
 		given = asked
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// maxElements is the maximum number of elements for which one record makes events. It is the default of LSF's own
-// limit, MAX_JOB_ARRAY_SIZE in lsb.params. A record of more elements is applied to the whole array.
+// maxElements is the maximum number of elements for which one record makes separate events. It is the default of LSF's
+// own limit, MAX_JOB_ARRAY_SIZE in lsb.params. A record with more elements makes events of the whole array.
 const maxElements = 1000
 
 // maxTasks is the maximum count of an array's elements, so that sums cannot overflow.
@@ -16,8 +16,9 @@ const maxTasks = 1 << 24
 // indexRange is the list of indexes first, first+step, ... up to last.
 type indexRange struct{ first, last, step int64 }
 
-// splitName parses the name of a job array, "name[1-10:2,20]%5" (-J in bsub). It returns the indexes of the elements,
-// and how many may run at once. A name without such a list belongs to a single job.
+// splitName parses the name of a job array, "name[1-10:2,20]%5" (-J in bsub). It returns the name before the brackets
+// and the indexes of the elements; a throttle such as %5 is skipped. A name without such a list belongs to a single
+// job.
 func splitName(name []byte) (base []byte, ranges []indexRange) {
 	open := bytes.IndexByte(name, '[')
 	if open < 0 {
@@ -74,8 +75,8 @@ func count(ranges []indexRange) int {
 	return int(n)
 }
 
-// each calls do with the id of the job, or of each element in ranges. For more than maxElements elements it calls do
-// once, with the job's number, which stands for the whole array.
+// each calls do with the id of the job, or with the id of each element in ranges. For more than maxElements elements it
+// calls do once, with the job's number as the id of the whole array.
 func each(number int64, ranges []indexRange, do func(id string)) {
 	if len(ranges) == 0 || count(ranges) > maxElements {
 		do(jobID(number, 0))

@@ -107,8 +107,8 @@ func (s *scanner) int(field string) int64 {
 	return n
 }
 
-// skip skips fields. In pattern "n" stands for a number of any kind, and "s" for a string. It works on one index for
-// speed, since most fields are skipped.
+// skip skips fields. In pattern, "n" stands for a number of any kind, and "s" for a string. It is written for speed
+// with a single index, since most fields are skipped.
 func (s *scanner) skip(field, pattern string) {
 	if s.err != nil {
 		return

@@ -16,8 +16,8 @@ type clock struct {
 }
 
 // read returns the instant at the beginning of line, and the rest of the line. It accepts the date as MM/DD/YYYY, the
-// only form that the servers write, and as YYYY-MM-DD. The seconds may have a fraction (daemon logs of OpenPBS can
-// have one), which is dropped.
+// only form that the servers write, and as YYYY-MM-DD. A fraction of a second, possible in daemon logs of OpenPBS, is
+// dropped.
 func (c *clock) read(line []byte) (int64, []byte, error) {
 	const length = len("MM/DD/YYYY HH:MM:SS")
 	if len(line) < length || line[10] != ' ' && line[10] != 'T' || line[13] != ':' || line[16] != ':' {

@@ -33,10 +33,10 @@ func (f *fields) reset(letter byte) {
 	*f = fields{letter: letter, ctime: absent, qtime: absent, etime: absent, start: absent, end: absent}
 }
 
-// scan reads the pairs of a message: "key=value", separated by spaces. It skips words without "=". They belong to a
+// scan reads the pairs of a message: "key=value", separated by spaces. It skips words without "=", which belong to a
 // value with spaces that the server did not quote (Torque never quotes).
 //
-// Of several pairs with one key the last counts, but of several users the first. So an account or job name that
+// If a key occurs several times, the last pair counts; for user, the first one counts. So an account or job name that
 // contains "queue=..." or "user=..." changes nothing: the servers write user before these names, and all other fields
 // after them.
 func (f *fields) scan(msg []byte) error {
@@ -218,12 +218,12 @@ func (f *fields) accountOrProject() []byte {
 	return f.project
 }
 
-// times sets the event's instants and returns its event time. It prefers Unix seconds to the record's own time, which
-// is a local time and sometimes a second late.
+// times sets the event's instants and returns its event time. It prefers times in Unix seconds to the record's own
+// time, which is a local time and sometimes a second late.
 //
-// A job's submission is its ctime. qtime is the time at which the job entered its present queue, and changes with
-// each move (svr_dequejob and svr_enquejob in svr_jobfunc.c). But the user has waited since ctime. Torque's Q record
-// has neither.
+// A job's submission is its ctime. qtime is the time at which the job entered its present queue; it changes with each
+// move (svr_dequejob and svr_enquejob in svr_jobfunc.c), but the user has waited since ctime. Torque's Q record has
+// neither time.
 func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	at := rec.at
 	t := &ev.Times

@@ -123,7 +123,7 @@ func (p *parser) split(line []byte) (record, error) {
 }
 
 // kindOf returns the kind of event of a record type, 0 if there is none. The letters and their meanings are those of
-// acct.h (see the package comment). The types below the first blank line are not about the life of a job.
+// acct.h (see the package comment). The record types after the first blank line do not concern the life of a job.
 func kindOf(rec record) (kind job.Kind, known bool) {
 	switch rec.kind {
 	case 'Q': // queued
@@ -160,12 +160,12 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 	return 0, false
 }
 
-// keepsRunning distinguishes a checkpoint that a job survives from one after which it is held. Torque's message shows
-// it (src/server/req_holdjob.c). Without that message the type means "checkpointed and held" (acct.h).
+// keepsRunning reports whether a job continues to run after a checkpoint, as Torque's message shows
+// (src/server/req_holdjob.c). Without that message the record type means "checkpointed and held" (acct.h).
 func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
 
-// isArrayParent recognizes the id of an array as a whole, "123[].server". An array itself never has processors. It
-// represents the waiting members, and its S and E records enclose those of the members.
+// isArrayParent reports whether an id is that of an array as a whole, "123[].server". An array itself never has
+// processors. It represents the waiting members, and its S and E records enclose those of the members.
 func isArrayParent(id []byte) bool { return bytes.Contains(id, []byte("[]")) }
 
 // kindOfArray returns the kind of event of a record type for the waiting members of an array, 0 if there is none.

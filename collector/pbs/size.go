@@ -13,10 +13,10 @@ const maxProcs = math.MaxInt32
 
 // size returns the processors of a record, 0 if it has none.
 //
-// It is the maximum of all requested and allocated numbers. Servers often add a default of one resource to another
-// (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can get more than one processor each. Every resource counts
-// processors, so the largest number is the intended one. In records of a job's next phase only exec_host counts,
-// because it has what the job still holds.
+// It is the maximum of all requested and allocated numbers of processors. Servers often add a default of one resource
+// beside another (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can get more than one processor each. Every
+// resource counts processors, so the largest number is the intended one. In records of a job's next phase only
+// exec_host counts, because it shows the processors that the job still has.
 func (f *fields) size() int64 {
 	if f.hosts > 0 && (f.letter == 's' || f.letter == 'c') {
 		return f.hosts
@@ -125,7 +125,7 @@ func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 
 // countHosts counts the processors and hosts of exec_host: slots joined by "+". A slot is host/N (one processor),
 // host/N*P (P of them, OpenPBS) or host/LIST, where the list has numbers and ranges such as "0-3,7" (Torque 4.2 and
-// later). The slots of a host stand together.
+// later). The slots of one host are adjacent.
 func countHosts(text []byte) (procs, hosts int64) {
 	var last []byte
 	for len(text) > 0 {

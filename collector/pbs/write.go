@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Record is a job in the form for the Append functions. They leave out empty strings, zero times and zero numbers,
+// Record has the values of one job for the Append functions. They leave out empty strings, zero times and zero numbers,
 // except where OpenPBS writes a 0.
 type Record struct {
 	ID       string // with the server's name: "123.server"
@@ -28,8 +28,9 @@ type Record struct {
 	ExitStatus int
 }
 
-// AppendQueued appends the line of a Q record with the whole request, in the form of newer versions of OpenPBS. Its
-// date is Queued, as local time in Queued's location. The other records are dated in the same way.
+// AppendQueued appends the line of a Q record with the whole request, in the form of newer versions of OpenPBS. The
+// date of the line is Queued, as local time in Queued's location. The dates of the other records are written in the
+// same way.
 func AppendQueued(dst []byte, rec Record) []byte {
 	dst = rec.appendHead(dst, rec.Queued, 'Q')
 	dst = rec.appendWho(dst)

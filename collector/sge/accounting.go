@@ -92,8 +92,9 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	return rec, nil
 }
 
-// An intermediate record is written after midnight for a job that is still running. It has exit_status -1, which some
-// versions write as an unsigned number (sge_write_rusage). Its start is the beginning of the day.
+// These are the values of exit_status in an intermediate record, which is written after midnight for a job that is
+// still running. Some versions write -1 as an unsigned number (sge_write_rusage). The start in such a record is the
+// beginning of the day.
 const (
 	stillRunning         = -1
 	stillRunningUnsigned = 1<<32 - 1
@@ -156,9 +157,9 @@ func ended(failed int64) bool {
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome emits the events of a record, none if the record has no time of the job's life. The event time is the
-// record's own time if it has one. An update precedes an end, because only an update replaces the queue and the size
-// of an earlier attempt.
+// outcome emits the events of a record. The event time is the end of the job in the record, otherwise at, the time at
+// which the record was written. If both are zero, there are no events. An update precedes an end, because only an
+// update replaces the queue and the size of an earlier attempt.
 func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// splitCategory splits the rest of an accounting record into the job's category and the tail after it. A category may
-// contain colons ("-l h_rt=24:00:00"). It ends before a number with a decimal point (the io wait time, iow) that has
-// another number two fields after it (iow, pe_taskid, maxvmem). The tail begins with iow.
+// splitCategory splits the rest of an accounting record into the job's category and the fields after it. A category may
+// contain colons ("-l h_rt=24:00:00"), so its end is found by the fields that follow: iow, a number with a decimal
+// point, then pe_taskid, then maxvmem, a number. The tail begins with iow.
 func splitCategory(rest []byte) (category, tail []byte) {
 	for from := 0; ; {
 		i := bytes.IndexByte(rest[from:], ':')
@@ -50,9 +50,9 @@ func isNumber(b []byte) bool {
 	return len(b) > points && points <= 1
 }
 
-// timeLimit returns the limit of wall-clock time of a category, 0 if it has none. It is h_rt, at which the job is
-// killed, or without that s_rt, at which the job is warned. Both are among the requests of -l, separated by commas.
-// Later requests of -soft are no limits: Grid Engine 8.1.9 lets such a job continue.
+// timeLimit returns the wall-clock limit in a category, 0 if it has none. It is h_rt, at which the job is killed,
+// otherwise s_rt, at which the job is warned. Both are among the requests of -l, separated by commas. Requests after
+// -soft are no limits: Grid Engine 8.1.9 lets such a job continue.
 func timeLimit(category []byte) time.Duration {
 	if i := bytes.Index(category, []byte("-soft ")); i == 0 || i > 0 && category[i-1] == ' ' {
 		category = category[:i]

@@ -30,10 +30,10 @@ func FactsEnv() []string { return []string{"SGE_SINGLE_LINE=1"} }
 // NoQuotas is the message with which qconf fails if there are no resource quotas.
 const NoQuotas = "No resource quota set found"
 
-// ReadFacts reads the output of "qconf -srqs": all resource quota sets (sge_resource_quota(5)). Of each set the first
+// ReadFacts reads the output of "qconf -srqs": all resource quota sets (sge_resource_quota(5)). In each set the first
 // rule that matches a job counts. Rules on slots for users, projects and queues become facts. A rule for hosts,
-// parallel environments or access lists is recorded as a gap, because the jobs that match it are unknown. That rule
-// and the following rules of its set are left out.
+// parallel environments or access lists is recorded as a gap and left out with the following rules of its set, because
+// it is unknown which jobs match it.
 func ReadFacts(output []byte) source.FactsReading {
 	output = unwrap(output)
 	r := quotaReader{}
@@ -159,8 +159,9 @@ func filter(text string) (names []string, each bool) {
 	return names, each
 }
 
-// amounts reads "slots=4,h_vmem=8G" and adds the limit. Only slots are simulated, because the logs do not have the
-// jobs' requests for other resources. A rule without slots still counts as the first match of its set.
+// amounts reads the limits of a rule, such as "slots=4,h_vmem=8G", and adds the one on slots. Limits on other resources
+// are not simulated, because the logs lack the jobs' requests for them. A rule without slots still counts as the first
+// match of its set.
 func (r *quotaReader) amounts(scope job.Scope, text string) error {
 	l := job.Limit{Scope: &scope}
 	for pair := range strings.SplitSeq(text, ",") {

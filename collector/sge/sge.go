@@ -93,7 +93,7 @@ func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool)
 	return r.fields, line, true
 }
 
-// jobID returns the id in the form of Grid Engine: the job's number, and for a task of an array a point and the
+// jobID returns the id in the form of Grid Engine: the job's number; for a task of an array followed by a point and the
 // number of the task.
 func jobID(number, task []byte) (string, error) {
 	n, ok := logtext.Integer(number)

@@ -37,8 +37,8 @@ func (c *clock) local(text []byte) (int64, error) {
 // unix returns the instant of a wall time of the clock's day.
 func (c *clock) unix(wall int64) int64 { return c.day.Instant(wall - c.day.Midnight()) }
 
-// wallTime parses the first 19 bytes of text, an ISO 8601 date and time, as seconds since 1970 as if it was UTC. It
-// also sets the clock's day to the date.
+// wallTime parses the first 19 bytes of text, an ISO 8601 date and time. It returns seconds since 1970, as if the time
+// were UTC. It also sets the clock's day to the date.
 func (c *clock) wallTime(text []byte) (int64, error) {
 	if len(text) < isoLength || text[10] != 'T' && text[10] != ' ' {
 		return 0, errNoTime(text)

@@ -15,8 +15,8 @@ import (
 const LogName = "slurm-log"
 
 // Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf). It reads every
-// LogTimeFormat that has the time of day, and the same messages in syslog and in journalctl's output. A time without
-// a year (short, thread_id, RFC 3164) is taken as the last such instant up to a day after now(). If now is nil, the
+// LogTimeFormat that has the time of day. It also reads the same messages in syslog and in journalctl's output. A time
+// without a year (short, thread_id, RFC 3164) means the last such instant up to a day after now(). If now is nil, the
 // wall clock is used.
 func Log(now func() time.Time) collector.Format {
 	if now == nil {
@@ -26,7 +26,7 @@ func Log(now func() time.Time) collector.Format {
 		New: func(o collector.Options) collector.Parser { return &logParser{common: newCommon(o), now: now} }}
 }
 
-// logParser reads one source. Of earlier lines it keeps only the job that _job_complete has just requeued. The "done"
+// logParser reads one source. From earlier lines it keeps only the job that _job_complete has just requeued. The "done"
 // that follows in the same call ends that attempt, not the job.
 type logParser struct {
 	common
@@ -65,9 +65,10 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	return err
 }
 
-// suspended reads "suspend) for 9_1 usec=384". The job has the form in which the user typed it. If the command failed,
-// the reason replaces the duration. If the user typed only the number of an array, the command suspends all its running
-// tasks. The message has only that number, so an event is reported only for the task whose own id it is.
+// suspended reads the rest of a message such as "suspend) for 9_1 usec=384". The id of the job has the form in which
+// the user typed it. If the command failed, the reason replaces the duration. If the user typed only the number of an
+// array, the command suspends all running tasks of the array. But the message has only that number, so only the task
+// whose own id it is gets an event.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
@@ -112,7 +113,7 @@ func (p *logParser) Header(line []byte) bool {
 }
 
 // message reads the text after the time. It returns an error for a message that begins like one about a job but
-// continues in an unknown way. It ignores all others.
+// continues in an unknown way. Other unknown messages are ignored.
 func (p *logParser) message(at time.Time, msg []byte) error {
 	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
 	if !scheduler {
@@ -236,8 +237,8 @@ func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error 
 	return nil
 }
 
-// submitted reads "JobId=2 InitPrio=3019 usec=350". An array is one line. A heterogeneous job is one line, too, and
-// has no InitPrio. A job submitted held has priority 0.
+// submitted reads "JobId=2 InitPrio=3019 usec=350". An array has one such line. So has a heterogeneous job, but without
+// InitPrio. A job submitted held has priority 0.
 func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
 		return nil // the submission was refused, and its line has the job's name in quotes
@@ -320,8 +321,8 @@ func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	return nil
 }
 
-// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was
-// requeued, then "done". A call for a job that was requeued before ends without "done".
+// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was requeued,
+// then "done". If the job had been requeued before the call, "done" is missing.
 func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 	rest, requeue := bytes.CutPrefix(rest, []byte("requeue "))
 	id, how, ok := cutJob(rest)
@@ -363,7 +364,7 @@ func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error
 	return false, nil
 }
 
-// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". If a step is killed in this
+// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". If only a step is killed in this
 // way ("JobId=17 StepId=0 on failed node"), its job need not end. After "interactive JobId=17", "non-startable batch"
 // and "orphan batch", slurmctld completes the job and logs that in another line.
 func (p *logParser) killing(at time.Time, msg, rest []byte) error {
@@ -394,7 +395,7 @@ func hasAnyPrefix(b []byte, prefixes ...string) bool {
 	return false
 }
 
-// killed reads "REQUEST_KILL_JOB JobId=5 uid 0". The job has the form in which the user typed it: "5", "9_1",
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0". The id of the job has the form in which the user typed it: "5", "9_1",
 // "9_[3-6]", "21+1". A number alone means the whole array or heterogeneous job.
 func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))

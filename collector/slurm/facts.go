@@ -17,8 +17,8 @@ const FactsName = "slurm-facts"
 // read. See Facts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
-// FactsEnv returns the environment variables of the commands. They make times Unix seconds. Local times can be read,
-// too, in case a wrapper command drops the variables.
+// FactsEnv returns the environment variables of the commands. They make Slurm write times in Unix seconds. Local times
+// are also understood, in case a wrapper command drops the variables.
 func FactsEnv() []string { return []string{"SLURM_TIME_FORMAT=%s"} }
 
 // FactsConfig configures a Facts.
@@ -33,10 +33,10 @@ type FactsConfig struct {
 }
 
 // Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules. It polls nodes and
-// reservations at each call, and all else every ten minutes. It returns an event only if something has changed.
+// reservations at each call, and everything else every ten minutes. It returns an event only if something has changed.
 //
-// The queries are independent. If one fails, its earlier facts stay in place, and the other queries are made
-// nevertheless.
+// The queries are independent of each other: if one fails, its earlier facts remain, and the other queries are still
+// made.
 type Facts struct {
 	cfg    FactsConfig
 	parser squeueParser // parses times and names
@@ -70,7 +70,7 @@ type part struct {
 	bad    map[string]bool // entries of the last answer that could not be parsed
 }
 
-// record returns the value of a column or key of an entry, nil if there is none. Columns have the names of Slurm's
+// record returns the value of a column (or key) of an entry, nil if there is none. Columns have the names of Slurm's
 // commands even if slurmrestd answered.
 type record func(key string) []byte
 
@@ -152,8 +152,8 @@ func (p *part) due(now time.Time) bool {
 	return p.asked.IsZero() || now.Sub(p.asked) >= wait-wait/20
 }
 
-// take parses an answer. It leaves out bad entries, and reports them unless they were bad last time. If most entries
-// are bad, it ignores the answer.
+// take parses an answer. It leaves out bad entries, and reports those that were not bad in the previous answer. If most
+// entries are bad, it ignores the answer.
 func (p *part) take(entries []entry, a *source.Answer) error {
 	count, seen := 0, p.bad
 	p.bad = map[string]bool{}

@@ -245,8 +245,8 @@ type assoc struct {
 	all, user limitSet
 }
 
-// readAssociations reads associations. For each account it reads the limits of all its jobs together and those per
-// user. Users inherit the limits per user, so for each user it reads only limits that differ.
+// readAssociations reads associations. For each account it reads the limits of all jobs of the account together, and
+// the limits per user. Users inherit the limits per user, so for each user it reads only limits that differ.
 func (f *Facts) readAssociations(each eachRecord) func() {
 	var found []assoc
 	complete := each(func(get record) error {

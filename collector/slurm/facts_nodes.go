@@ -82,10 +82,10 @@ func features(text []byte) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// isDown reports whether a node of a state cannot run jobs now. A state is a text such as "idle+drain+not_responding"
-// (node_state_string_complete in src/common/slurm_protocol_defs.c). Nodes that are powered down or powering up count
-// as available, since slurmctld starts them for a job. Reserved nodes and those in maintenance are reported as
-// outages.
+// isDown reports whether a node with the given state cannot run jobs now. A state is a text such as
+// "idle+drain+not_responding" (node_state_string_complete in src/common/slurm_protocol_defs.c). Nodes that are powered
+// down or powering up count as available, since slurmctld starts them for a job. So do nodes that are reserved or in
+// maintenance, because these are reported as outages.
 func isDown(state string) bool {
 	for flag := range strings.SplitSeq(strings.ToUpper(state), "+") {
 		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, see sinfo(1)
@@ -197,8 +197,8 @@ func (f *Facts) readReservations(each eachRecord) func() {
 // in the future.
 const floatStep = 15 * time.Minute
 
-// allowed returns the sorted names of a list. may has the names without a minus in front, which are allowed. not has
-// those with a minus, which are excluded.
+// allowed splits a list into two sorted lists of names: those without a minus in front, which are allowed, and those
+// with a minus, which are excluded.
 func allowed(text []byte) (may, not []string) {
 	if string(text) == "(null)" {
 		return nil, nil
@@ -226,8 +226,9 @@ func flags(text []byte) (words []string) {
 	return slices.Compact(words)
 }
 
-// outages returns the reservations that take resources, at an instant. In a current reservation only nodes that are
-// not down count, because the others are subtracted already. Memory and GPUs count if whole nodes are taken.
+// outages returns the reservations that take resources and have not ended at an instant. In a current reservation only
+// nodes that are not down count, because those that are down are subtracted already. Memory and GPUs count if whole
+// nodes are taken.
 func (f *Facts) outages(now time.Time) []job.Outage {
 	var out []job.Outage
 	for _, r := range f.reservations {

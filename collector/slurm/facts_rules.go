@@ -250,8 +250,8 @@ func (f *Facts) readShares(each eachRecord) func() {
 	return func() { f.shares = now }
 }
 
-// shareStep is the minimum change of a fair share that causes a new event. It is not smaller, because shares change
-// all the time and one event has those of all users.
+// shareStep is the minimum change of a fair share that causes a new event. It is not smaller, because shares change all
+// the time and each event has the shares of all users.
 const shareStep = 5 // hundredths
 
 // alike reports whether shares differ by less than shareStep from those reported last. It compares their factors, and

@@ -14,7 +14,7 @@ import (
 const JobcompName = "slurm-jobcomp"
 
 // Jobcomp returns the format of the file that the plugin jobcomp/filetxt writes (JobCompLoc in slurm.conf): one line
-// for each job, or attempt of a job, that ended.
+// for each ended job, or ended attempt of a job.
 func Jobcomp() collector.Format {
 	return collector.Format{Name: JobcompName, Order: collector.Live, AtEnd: true,
 		New: func(o collector.Options) collector.Parser {
@@ -25,8 +25,8 @@ func Jobcomp() collector.Format {
 // maxRecord is the maximum length of a record of several lines. Slurm's own limit for a name is far below.
 const maxRecord = 64 << 10
 
-// jobcompParser reads one source. Of earlier lines it keeps only an unfinished record. The plugin does not escape
-// line ends in a job's name or directory, so a record may span lines. The plugin writes each record at once.
+// jobcompParser reads one source. From earlier lines it keeps only an unfinished record: the plugin does not escape
+// line ends in a job's name or directory, so a record may span several lines. The plugin writes each record at once.
 type jobcompParser struct {
 	common
 	record  jobcompRecord
@@ -121,9 +121,9 @@ const (
 	notEnded               // a state of a job that has not ended, which cannot be in this log
 )
 
-// endingOf classifies the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING
-// (22.05) or REQUEUED. NODE_FAIL and PREEMPTED look the same with and without a requeue. They end the attempt, and a
-// later record of the job is its next attempt.
+// endingOf classifies the states of job_state_string in src/common/slurm_protocol_defs.c. For a requeue the record has
+// PENDING (22.05) or REQUEUED. NODE_FAIL and PREEMPTED look the same with and without a requeue: they end the attempt,
+// and a later record of the job is its next attempt.
 func endingOf(state []byte) ending {
 	switch string(state) {
 	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
@@ -263,9 +263,9 @@ func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	return at, err
 }
 
-// before resolves times before the end that fall into an hour that clocks show twice. Of the two instants that such a
-// time may mean, it takes the later one if that is not after the end, because short jobs are more frequent than long
-// ones. So the result depends only on the end, not on the time at which the record is read.
+// before resolves times that occur twice because clocks were set back. It takes the second of the two instants unless
+// that is after the end, because short jobs are more frequent than long ones. So the result depends only on the end,
+// not on the time at which the record is read.
 func (p *jobcompParser) before(t *job.Times) {
 	latest := func(t *time.Time, end time.Time) {
 		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {

@@ -10,10 +10,9 @@ import (
 
 // jobcompRecord is one parsed record. The slices point into the line.
 //
-// The keys of a record have a fixed order (JOB_FORMAT), but two values may contain any text, even keys: the job's
-// Name and its WorkDir. So the record is parsed forwards up to the name, and backwards from the end to the
-// reservation. The keys between name and directory are taken from the last place at which all of them follow each
-// other.
+// The keys of a record have a fixed order (JOB_FORMAT), but two values may contain any text, even keys: the job's Name
+// and its WorkDir. So the record is parsed forwards up to the name, and backwards from the end to the reservation. The
+// keys between name and directory are taken from the last place in the record where they all follow each other.
 type jobcompRecord struct {
 	id                                     string
 	user, name, state, partition, nodeList []byte

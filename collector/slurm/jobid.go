@@ -7,10 +7,10 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// cutJob cuts a job off the front of a message, in the form of _jobid2fmt in src/common/log.c. The form is "JobId=2"
-// for a job, "JobId=9_1(26)" for task 1 of array 9, which has job number 26, and "JobId=21+1(22)" for component 1 of
-// the heterogeneous job 21. It is "JobId=11_*" for the waiting tasks of array 11, which are one record under the
-// array's number. cutJob also accepts ids that users type: "9_1" without the job number.
+// cutJob cuts the id of a job off the front of a message, in the form of _jobid2fmt in src/common/log.c. The form is
+// "JobId=2" for a job, "JobId=9_1(26)" for task 1 of array 9, which has job number 26, and "JobId=21+1(22)" for
+// component 1 of the heterogeneous job 21. It is "JobId=11_*" for the waiting tasks of array 11, which are one record
+// with the array's number. cutJob also accepts ids that users type: "9_1" without the job number.
 func cutJob(msg []byte) (id string, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(msg, []byte("JobId="))
 	if !ok {
@@ -97,8 +97,9 @@ type taskSet struct {
 // taskRange has every step-th number from low to high.
 type taskRange struct{ low, high, step int64 }
 
-// parse parses the list, with steps (":4") and throttles ("%4") as in sbatch(1). SLURM_BITSTR_LEN truncates a list,
-// even in the middle of a number, and appends "..." (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
+// parse parses the list of tasks, with steps (":4") and throttles ("%4") as in sbatch(1). Slurm truncates the list to
+// SLURM_BITSTR_LEN, even in the middle of a number, and appends "..." (bit_fmt and its callers in
+// src/common/slurm_protocol_defs.c).
 func (t tasks) parse() (set taskSet, err error) {
 	list, throttle, _ := bytes.Cut(t.list, []byte("%"))
 	if n, rest, ok := leadingNumber(throttle); ok && len(rest) == 0 {

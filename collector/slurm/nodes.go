@@ -10,7 +10,7 @@ import (
 // maxNodes is the maximum count of a node list, so that sums cannot overflow.
 const maxNodes = 1 << 24
 
-// countNodes returns the number of nodes of a list in Slurm's hostlist notation: 13 for
+// countNodes returns the number of nodes in a list in Slurm's hostlist notation: 13 for
 // "n[01-03,07],login,r[0-1]n[0-3]". It returns 0 for "(null)", "None assigned", and any list that cannot be parsed,
 // because the number of nodes is useful but not required.
 func countNodes(list []byte) int {
@@ -45,8 +45,8 @@ func countNodes(list []byte) int {
 	return total + product
 }
 
-// namesOf returns the names of a list of the given number of nodes, separated by commas. It returns "" if there are
-// too many to keep.
+// namesOf returns the names of the nodes in a list, separated by commas. nodes is the number of the nodes. It returns
+// "" if there are none or too many to keep, or if the list cannot be parsed.
 func namesOf(list []byte, nodes int) string {
 	if nodes == 0 || nodes > job.MostNamed {
 		return ""

@@ -31,8 +31,8 @@ type Rest struct {
 	snapshot *Snapshot
 	version  restVersion
 
-	// These fields are kept from the newest answer, which stays valid until slurmctld reports a change: the version of
-	// the interface, slurmctld's time, the jobs, and the entries that could not be parsed.
+	// These fields are kept from the newest answer: the version of the interface, slurmctld's time, the jobs, and the
+	// entries that could not be parsed. The answer stays valid until slurmctld reports a change.
 	asked   int
 	updated time.Time
 	rows    []row

@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// restJob has the used fields of a job of GET /slurm/v0.0.N/jobs. Version 0.0.38 writes plain numbers, or null for
-// none, and one word for a state. Later versions write numbers as {"set", "infinite", "number"}, and states as lists
-// of words. Sources: dump_job_info in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in
+// restJob has the used fields of a job in the answer to GET /slurm/v0.0.N/jobs. Version 0.0.38 writes plain numbers, or
+// null for none, and one word for a state. Later versions write numbers as {"set", "infinite", "number"}, and states as
+// lists of words. Sources: dump_job_info in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in
 // src/plugins/data_parser/v0.0.40/parsers.c; slurm.schedmd.com/rest_api.html.
 type restJob struct {
 	JobID           restNumber `json:"job_id"`

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// restNumber is a number of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. set is false if
-// there is no value, and for an infinite one.
+// restNumber is a number in an answer of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. The
+// field set is false if there is no value or an infinite one.
 type restNumber struct {
 	n   int64   // without the fraction
 	x   float64 // with the fraction

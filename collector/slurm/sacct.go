@@ -36,8 +36,8 @@ func (p *sacctParser) ReadAt(time.Time) {}
 // After implements collector.Dated. Rows are in the order of submission. No time of a job is before its submission.
 func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
 
-// sacctParser reads one dump. Of earlier lines it keeps the header and an unfinished row. A row may be unfinished,
-// because sacct does not escape line ends in job names.
+// sacctParser reads one dump. From earlier lines it keeps the header and an unfinished row: sacct does not escape line
+// ends in job names, so a row may span several lines.
 type sacctParser struct {
 	common
 	zone  *time.Location // zone of dumps whose form defines none
@@ -172,8 +172,8 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
-// otherCluster reports whether a row belongs to a cluster that is not read. It returns an error if no cluster was
-// chosen and the dump has several, because the jobs of two clusters share numbers.
+// otherCluster reports whether a row belongs to a cluster that is not read. If no cluster was chosen and the dump has
+// several, it returns an error, because job numbers are not unique across clusters.
 func (p *sacctParser) otherCluster() (bool, error) {
 	name := p.fields[clusterName]
 	switch only := p.options.Only; {
@@ -273,8 +273,8 @@ func fieldLength(line []byte) int {
 	return len(line)
 }
 
-// id returns the job's id, "" for a step ("15.batch"). An array's waiting tasks share one row, "11_[3-6%2]": the
-// array's number with a list of task numbers.
+// id returns the job's id, "" for a step ("15.batch"). The waiting tasks of an array share one row, "11_[3-6%2]": the
+// array's number and a list of task numbers.
 func (p *sacctParser) id() (id string, list tasks, ok bool) {
 	text, rawText := p.fields[jobID], p.fields[jobIDRaw]
 	if bytes.IndexByte(text, '.') >= 0 || bytes.IndexByte(rawText, '.') >= 0 {
@@ -468,8 +468,8 @@ func clockLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// kinds returns the kinds of events for the row's state. A reason may follow the state ("CANCELLED by 0"), or the
-// state may be truncated ("CANCELLED+").
+// kinds returns the kinds of events for the row's state. The text of a state may end with a reason ("CANCELLED by 0"),
+// or be truncated ("CANCELLED+").
 func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	word, _, _ := bytes.Cut(p.fields[state], []byte(" "))
 	word = bytes.TrimSuffix(word, []byte("+"))

@@ -17,9 +17,9 @@ const plainColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eli
 	"AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
 
 // These are the columns that Open XDMoD asks sites to dump for its shredder, without a header and in UTC
-// (open.xdmod.org, "Resource Manager Notes: Slurm"; classes/OpenXdmod/Shredder/Slurm.php). Version 10 added qos.
-// Before version 9.5 reqgres and reqtres stood in the places of reqtres and alloctres. They are read as if they were
-// those; a list without "=" is skipped.
+// (open.xdmod.org, "Resource Manager Notes: Slurm"; classes/OpenXdmod/Shredder/Slurm.php). Version 10 added qos. Before
+// version 9.5 reqgres and reqtres stood in the places of reqtres and alloctres. Dumps of both orders are read in the
+// new order; a list without "=" is then skipped.
 const (
 	xdmodColumns = "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end," +
 		"elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,jobname"
@@ -130,7 +130,7 @@ type sacctForm struct {
 }
 
 // newSacctForm parses the names of columns. If lines end with "|" (sacct -p), the last name is empty. The error names
-// missing columns. Even with an error, the form can be used to split rows.
+// missing columns; the form can split rows even then.
 func newSacctForm(names, separator string) (sacctForm, error) {
 	form := sacctForm{nameAt: -1}
 	var seen [columns]bool

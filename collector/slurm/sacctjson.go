@@ -29,8 +29,8 @@ func SacctJSON() collector.Format {
 }
 
 // accountedJob has the used fields of a job in the accounting, in the form of the data parsers. See the tables JOB in
-// src/plugins/openapi/dbv0.0.38/parse.c and in src/plugins/data_parser/v0.0.39 to v0.0.44/parsers.c. Up to 0.0.39
-// numbers are plain, and a state is one word.
+// src/plugins/openapi/dbv0.0.38/parse.c and in src/plugins/data_parser/v0.0.39 to v0.0.44/parsers.c. Up to version
+// 0.0.39 numbers are plain, and a state is one word.
 type accountedJob struct {
 	JobID restNumber `json:"job_id"`
 	// CtldState occurs only in answers about slurmctld's own jobs, which have other keys and are refused.
@@ -202,8 +202,8 @@ func digits(v restNumber) []byte {
 	return []byte(v.String())
 }
 
-// start returns the start of the job. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time in
-// its place. The start is then the end minus the elapsed and the suspended time.
+// start returns the start of the job. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time as
+// the start. The start is then computed: the end minus the elapsed and the suspended time.
 func (t *accountedTimes) start() restNumber {
 	ran := t.End.n - t.Elapsed.n - t.Suspended.n
 	if t.Start.n == t.Eligible.n && t.End.n > 0 && t.Elapsed.set && t.Elapsed.n > 0 && ran > t.Start.n {
@@ -309,8 +309,8 @@ func cutOff(err error) error {
 	return err
 }
 
-// lineCounter finds the line number of an offset in a text that is being read. It keeps only the line ends after the
-// offset of the last call. It stops the reading of a text that is too long.
+// lineCounter finds the line number of an offset in a text while the text is read. It keeps only the line ends after
+// the offset of the last call. It stops the reading of a text that is too long.
 type lineCounter struct {
 	from   io.Reader
 	budget int // bytes left

@@ -22,10 +22,10 @@ import (
 // maxProcs is the maximum of sizes, so that later sums cannot overflow. Slurm's own counts have 32 bits.
 const maxProcs = 1<<31 - 1
 
-// TaskID returns the id that all sources use for a task of a job array (sep '_') or a component of a heterogeneous
-// job (sep '+'): "9_1", "21+1". Each task and component also has a job number (raw; 0 if unknown). That number equals
-// the number of the whole for an array's last task, and for a heterogeneous job's first component. The id is then the
-// number alone, because it is the record under which the whole was submitted and waited.
+// TaskID returns the id that all sources use for a task of a job array (sep '_') or a component of a heterogeneous job
+// (sep '+'): "9_1", "21+1". Each task and component also has a job number of its own (raw; 0 if unknown). For the last
+// task of an array and the first component of a heterogeneous job, raw equals the number of the whole. The id is then
+// that number alone, because the whole was submitted and waited under it.
 func TaskID(raw, whole int64, sep byte, index int64) string {
 	if raw == whole || raw == 0 && sep == '+' && index == 0 {
 		return strconv.FormatInt(whole, 10)
@@ -51,8 +51,8 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
-// inOrder resolves times in an hour that clocks show twice. If times would run backwards, it takes the later of the two
-// instants that a time may mean.
+// inOrder resolves times that occur twice because clocks were set back. If the times of a job would run backwards, it
+// takes the second instant of such a time.
 func (c *common) inOrder(t *job.Times) {
 	second := func(t *time.Time, before time.Time) {
 		if !t.IsZero() && t.Before(before) {

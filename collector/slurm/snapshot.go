@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// settle is the minimum age of a change that a snapshot reports. Newer changes are left to the log, which has them
-// with milliseconds and may be slightly behind. Attributes of jobs that the log has are reported at once.
+// settle is the minimum age of a change that a snapshot reports. Newer changes are left to the log, which has them with
+// milliseconds and may be slightly behind. Attributes of jobs that the log has reported are passed on at once.
 const settle = 2 * time.Second
 
 // Live has the state of a job in the picture of the cluster.
@@ -37,11 +37,11 @@ type SnapshotConfig struct {
 }
 
 // Snapshot compares squeue's output with the picture, and returns the differences as events. The picture may be
-// slightly ahead of a snapshot or behind it. So a job is reported as gone, or as waiting again, only after two
-// consecutive snapshots.
+// slightly ahead of the output or behind it. So a job is reported as gone, or as waiting again, only if two consecutive
+// snapshots agree.
 //
-// A snapshot has no history. So events of jobs that are seen for the first time cause no forecast (the cluster's fold
-// derives their submissions), unless Alone is set.
+// A snapshot has no history. So jobs that are seen for the first time get no forecast (the cluster's fold derives their
+// submissions), unless Alone is set.
 type Snapshot struct {
 	cfg    SnapshotConfig
 	parser squeueParser
@@ -61,8 +61,8 @@ type reasonSince struct {
 	at     time.Time
 }
 
-// reasonSettles is the minimum time for which a job must wait with the same cause until its reason is settled. It
-// matters if snapshots are frequent. Schedulers examine their jobs every few seconds.
+// reasonSettles is the minimum time for which the cause of a job's wait must stay the same until its reason is settled.
+// It matters only if snapshots are frequent. Schedulers examine their jobs every few seconds.
 const reasonSettles = 3 * time.Second
 
 // finding is a difference that the last snapshot found.
@@ -83,8 +83,8 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 // maxBadLines is the maximum number of lines of one snapshot that go to the quarantine.
 const maxBadLines = 20
 
-// Read parses the output of a call that began at the given time. If most of it cannot be parsed, the answer has an
-// error and no events. If any line cannot be parsed, no job is reported as gone.
+// Read parses the output of a call that began at the given time. If most of the output cannot be parsed, the answer has
+// an error and no events. If any line cannot be parsed, no job is reported as gone.
 func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
 	var refused refusals
 	rows, lines := s.parser.rows(output, refused.add)
@@ -147,8 +147,8 @@ type comparison struct {
 	nextRequeued, nextUnknown map[string]finding
 	nextSwitched              map[string]finding
 	nextReasons               map[string]reasonSince
-	// Both maps are by the number of an array. left has the tasks whose starts are left to the log. split has the
-	// tasks with a row of their own in this snapshot.
+	// left and split are counts by the number of an array. left counts the tasks whose starts are left to the log.
+	// split counts the tasks with a row of their own in this snapshot.
 	left, split map[string]int
 	emit        func(job.Event)
 }
@@ -188,9 +188,9 @@ func (c *comparison) fresh(at time.Time) bool {
 	return !c.cfg.Alone && at.After(c.at.Add(-settle))
 }
 
-// ended reports the end of a job, once, with all its attributes, because the job may have come and gone between two
-// snapshots. The first snapshot reports only ends from the time when the daemon was down. With a log, these are the
-// ends of jobs that are still in the picture; without one, of all jobs.
+// ended reports the end of a job, once. The event has all attributes, because the job may have come and gone between
+// two snapshots. The first snapshot reports only ends from the time when the daemon was down: with a log, those of jobs
+// that are still in the picture; without one, those of all jobs.
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
@@ -207,7 +207,8 @@ func (c *comparison) ended(r *row) {
 }
 
 // unknownJob reports a job that is not in the picture. If it was reported before and is still missing, the picture
-// considers it ended (after a refused kill, or because an attempt ended). The job is then submitted again as of now.
+// considers it ended (after a refused kill, or because an attempt ended). The job is then reported as submitted again
+// now.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++
@@ -294,9 +295,9 @@ func (c *comparison) known(r *row, live *Live) {
 	c.emit(news)
 }
 
-// settles returns the reason of a waiting job if all snapshots of the last reasonSettles have had the same cause. It
-// returns it once per job, and otherwise returns "". Slurm shows a new job as waiting for its priority until it has
-// examined it.
+// settles returns the reason of a waiting job if all snapshots of the last reasonSettles have had the same cause. Each
+// job's reason is returned once; otherwise the result is "". The delay is needed because Slurm shows a new job as
+// waiting for its priority until it has examined it.
 func (c *comparison) settles(r *row, before string) string {
 	cause := job.CauseOf(r.reason)
 	if before != "" || cause == job.NoCause {
@@ -313,8 +314,8 @@ func (c *comparison) settles(r *row, before string) string {
 	return ""
 }
 
-// switches reports that a running job was suspended or resumed. It does so when two snapshots agree, with the time of
-// the first one. Without a log it reports at once.
+// switches reports that a running job was suspended or resumed, when two snapshots agree, with the time of the first
+// one. Without a log it reports this after one snapshot.
 func (c *comparison) switches(r *row, live *Live) {
 	if r.phase != holding || live.Start.IsZero() || r.stopped == live.Suspended {
 		return
@@ -357,7 +358,8 @@ func (c *comparison) waitsAgain(r *row) {
 }
 
 // news returns the attributes of a row that differ from the picture. squeue shows a job that requested several queues
-// in the first of them until it starts in one. The picture may have the job in another of them.
+// under the first of them until it starts in one of them. The picture may have the job under another one; this is no
+// difference.
 func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	better(&ev.Queue, r.Queue, live.Queue)
 	if r.phase == waiting && slices.Contains(r.queues, live.Queue) {
@@ -407,8 +409,8 @@ func better[T comparable](to *T, told, known T) {
 	}
 }
 
-// gone ends the jobs of the picture that are missing in this snapshot and in the previous one. They end at the time
-// of the first snapshot without them.
+// gone ends the jobs in the picture that are missing in this snapshot and in the previous one. They end at the time of
+// the first snapshot without them.
 func (c *comparison) gone() {
 	next := map[string]finding{}
 	for _, id := range slices.Sorted(maps.Keys(c.picture)) {

@@ -34,8 +34,8 @@ var squeueFields = [...]string{
 }
 
 // SqueueCommand returns the squeue command. program is squeue, or a wrapper with its arguments. One call returns all
-// jobs in slurmctld's memory, including those that ended within the last MinJobAge. An array's waiting tasks are one
-// row.
+// jobs in slurmctld's memory, including those that ended within the last MinJobAge. The waiting tasks of an array are
+// one row.
 func SqueueCommand(program []string) []string {
 	if len(program) == 0 {
 		program = []string{"squeue"}
@@ -45,8 +45,8 @@ func SqueueCommand(program []string) []string {
 }
 
 // SqueueEnv returns the environment variables of the command. They request times in Unix seconds, and full lists of
-// array tasks (squeue(1)). If a wrapper drops them, local times can be read too, but the counts of arrays of many
-// waiting tasks are too small.
+// array tasks (squeue(1)). If a wrapper drops the variables, local times can be read too, but the task counts of arrays
+// with many waiting tasks are too small.
 func SqueueEnv() []string { return []string{"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"} }
 
 // phase classifies the states of Slurm.
@@ -76,8 +76,8 @@ func phaseOf(state string) phase {
 	return 0
 }
 
-// blocked reports, by the state and the reason of a waiting job, whether it waits for something other than
-// processors. An unknown reason counts as waiting for processors.
+// blocked reports whether a waiting job waits for something other than processors, by its state and its reason. An
+// unknown reason counts as waiting for processors.
 func blocked(state, reason string) bool {
 	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" {
 		return true
@@ -193,8 +193,8 @@ func (r *row) readNice(field []byte) error {
 }
 
 // resources reads attributes other than processors: PriorityLong, OverSubscribe, and tres-alloc, which for a waiting
-// job is the request. If Slurm does not account for GPUs (AccountingStorageTRES), it reads the GPUs requested per
-// job, node or task instead.
+// job is its request. If Slurm does not account for GPUs (AccountingStorageTRES), the GPUs requested per job, node or
+// task are read instead.
 func (p *squeueParser) resources(r *row, f [][]byte) error {
 	if priority, ok := logtext.Digits(f[0]); !ok {
 		return badNumber("PriorityLong", f[0])
@@ -225,8 +225,8 @@ func (p *squeueParser) known(name []byte) string {
 	return p.names.Of(name)
 }
 
-// name reads the job's id that squeue shows ("5", "9_1", "9_[3-6%2]", "21+1") and the job's own number. The waiting
-// tasks of an array, and its last waiting task, have the array's number (see TaskID).
+// name reads the job's id in the form of squeue ("5", "9_1", "9_[3-6%2]", "21+1") and the job's own number. The own
+// number of the waiting tasks of an array, and of its last waiting task, is the array's number (see TaskID).
 func (p *squeueParser) name(r *row, shown, number []byte) error {
 	raw, rest, ok := leadingNumber(number)
 	if !ok || len(rest) > 0 || raw == 0 {

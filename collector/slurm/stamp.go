@@ -11,8 +11,8 @@ import (
 // daemon is the program whose messages count if a log also contains messages of other programs.
 const daemon = "slurmctld"
 
-// stamp cuts the time off the front of a line and returns the message after it. In a syslog, it returns no message
-// for a line of another program.
+// stamp cuts the time off the front of a line, and returns the time and the message after it. For a line of another
+// program in a syslog, the message is empty.
 //
 // The log file has "[TIME] message" (_log_msg in src/common/log.c). The scheduler's own file (SlurmSchedLogFile) has
 // "sched: [TIME] message". Syslog has one of three forms. The first is "Nov 20 08:33:30 host slurmctld[123]: message"
@@ -88,8 +88,8 @@ func cutTag(line []byte) []byte {
 	return msg
 }
 
-// cutVersioned returns the message after "slurmctld 123 - - ". It returns nothing for another program. slurmctld
-// sends no structured data. If a relay adds some, "[...]", that is skipped.
+// cutVersioned returns the message after "slurmctld 123 - - ", or nothing for another program. slurmctld sends no
+// structured data; if a relay adds some ("[...]"), it is skipped.
 func cutVersioned(line []byte) []byte {
 	app, line, _ := bytes.Cut(line, []byte(" "))
 	if string(app) != daemon {
@@ -183,8 +183,8 @@ func zoneOffset(text []byte) (int64, bool) {
 	return 0, false
 }
 
-// shortInstant reads "Nov 20 08:33:30" and the text that thread_id adds: microseconds (not a fraction: ".636 " is
-// 636), process, thread. The year is the last one for which the result is at most one day after now.
+// shortInstant reads "Nov 20 08:33:30" and what thread_id adds: microseconds (not a fraction: ".636 " is 636), process,
+// thread. The year is the last one for which the result is at most one day after now.
 func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	month := monthOf(text[:3])
 	day, ok := logtext.Digits(bytes.TrimLeft(text[4:6], " "))

@@ -109,8 +109,8 @@ func firstLine(text []byte) string {
 // errTooMuch ends the copying of a command's output.
 var errTooMuch = errors.New("too much output")
 
-// bounded keeps written bytes up to a limit. A write beyond the limit is cut off. If refuse is set, Write calls it
-// instead and returns an error.
+// bounded keeps written bytes up to a limit. Without refuse, bytes beyond the limit are dropped. If refuse is set, a
+// write beyond the limit calls it and returns an error.
 type bounded struct {
 	kept    bytes.Buffer // not embedded, because its method ReadFrom would bypass the limit
 	limit   int

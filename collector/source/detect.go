@@ -10,7 +10,7 @@ import (
 )
 
 // These bound the detection of a wrong format. They are a free choice: a scheduler writes this many lines in minutes,
-// and trying them takes about a millisecond.
+// and trying all formats on them takes about a millisecond.
 const (
 	// sampleLines is the number of lines that are kept for the trial. Of each at most sampleBytes are kept.
 	sampleLines = 32

@@ -11,7 +11,7 @@ import (
 
 // note records the time of an event as the newest. Parsers of local times use it to resolve times in an hour that
 // clocks show twice. A record whose time is far ahead makes the newest time useless until the log reaches that time.
-// Results are not wrong even then, because Day.Instant checks for that.
+// Even then results are not wrong, because Day.Instant checks for that case.
 func (r *Reader) note(ev *job.Event) {
 	if _, ok := r.parser.(collector.Dated); !ok {
 		return
@@ -30,8 +30,8 @@ type savedAs struct {
 	Newest int64 `json:"newest"` // Unix seconds
 }
 
-// withNewest returns a checkpoint. It includes the newest instant if clocks go back near that time. Otherwise a
-// restart in an hour that clocks show twice could change how the log is read.
+// withNewest returns a checkpoint. If clocks go back near the newest instant, the checkpoint includes that instant.
+// Otherwise a restart in an hour that occurs twice could change how the log is read.
 func (r *Reader) withNewest(checkpoint []byte) []byte {
 	const about = 25 * time.Hour
 	if r.newest.IsZero() || len(checkpoint) == 0 {

@@ -19,16 +19,16 @@ import (
 type PollConfig struct {
 	// Target is the polled program or socket, for messages.
 	Target string
-	// Interval is the time from the end of one call to the beginning of the next, plus or minus a tenth. An early
-	// call may come sooner.
+	// Interval is the time from the end of one call to the beginning of the next, plus or minus a tenth. An early call
+	// (PollOptions.Wanted) may come sooner.
 	Interval time.Duration
 }
 
 // Answer is the result of one call.
 type Answer struct {
 	Events []job.Event
-	// Lines is the number of lines of the output. Bad are the lines that could not be parsed. A bad line without a
-	// path belongs to the target.
+	// Lines is the number of lines of the output. Bad are the lines that could not be parsed. A bad line without a path
+	// is reported under the target.
 	Lines int
 	Bad   []BadLine
 	// Notes list the facts in a usable answer that are not supported. Each is logged when it is new.
@@ -62,9 +62,9 @@ type Poller struct {
 	poll  PollConfig
 	opts  PollOptions
 	asked bool // at least one call was made
-	// due is the time of the next call. From early on, a call that is wanted may come before due. Such a call
-	// postpones the following calls by an interval. So there is never more than one call per interval on average, and
-	// never more than one ahead of its time.
+	// due is the time of the next call. A call that somebody wants may come before due, from early on. It postpones the
+	// following calls by an interval. So on average there is at most one call per interval, and never more than one
+	// ahead of its time.
 	due, early time.Time
 	failed     int    // consecutive failures
 	reported   string // the last reported failure, "" if the last call succeeded
@@ -93,8 +93,8 @@ const readyEvery = 100 * time.Millisecond
 // maxBackoff is the longest pause after failures, unless the interval is longer.
 const maxBackoff = 5 * time.Minute
 
-// Next waits until it is time for the next call, runs it, and returns its result. A failure is delivered as a problem
-// once. While the same failure continues, Next retries with growing pauses. It returns an error only when ctx ends.
+// Next waits until it is time for the next call, makes it, and returns its result. A failure is delivered once, as a
+// problem. While the same failure continues, Next retries with growing pauses. It returns an error only when ctx ends.
 func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	for {
 		if err := p.await(ctx); err != nil {

@@ -22,8 +22,8 @@ import (
 )
 
 // futureTolerance is the maximum time by which an event may be ahead of the wall clock in a log that is read once. A
-// wrong time zone causes errors of up to 26 hours, but only 13 hours are plausible. In a followed log the writer
-// decides about events that are ahead.
+// wrong time zone can cause errors of up to 26 hours, but more than 13 hours are not plausible. In a followed log the
+// writer decides about events that are ahead.
 const futureTolerance = 24 * time.Hour
 
 // AheadTolerance is the maximum time by which an event may be ahead of the clock. It is not 0, because the clocks of
@@ -110,8 +110,8 @@ type Reader struct {
 	metrics *tail.Metrics
 	// live is true once the end of the log has been reached. Later lines are read as they are written.
 	live bool
-	// These are the rest of a batch that was not delivered yet: its lines with their results, and the number of
-	// parsed lines. All of it was read at one instant.
+	// These are the rest of a batch that was not delivered yet: its lines with their results, and the number of lines
+	// that were parsed. The whole batch was read at one instant.
 	batch    tail.Batch
 	delivery *Delivery
 	parsed   int
@@ -180,8 +180,8 @@ func (r *Reader) header(path string, content io.Reader) error {
 	return nil
 }
 
-// maxEvents is the maximum number of events in a delivery, not counting those of its last line. Further events of a
-// batch follow in the next deliveries. The last of these has the checkpoint.
+// maxEvents is the maximum number of events in a delivery; the events of its last line may exceed it. Further events of
+// a batch follow in the next deliveries. The last of these has the checkpoint.
 const maxEvents = 10_000
 
 // mostPerLine is the maximum number of events for which room is allocated for each line. An ended job has three:
@@ -345,8 +345,8 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error for a time that is too far ahead to be used. A time that is slightly ahead is used. It
-// is reported once, because forecasts suffer.
+// checkAhead returns an error for a time that is too far ahead to be used. A time that is only slightly ahead is used,
+// but reported once, because forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {

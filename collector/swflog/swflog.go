@@ -129,8 +129,8 @@ func (p *parser) mentionExtra(rest []byte) {
 		rest[:min(len(rest), 60)]))
 }
 
-// isPart reports whether a record is one burst of a job that was swapped out. By the archive's definition such
-// records follow a record of the whole job, so they would count the job twice.
+// isPart reports whether a record is one burst of a job that was swapped out. By the archive's definition such records
+// follow a record of the whole job. Using them would count the job twice.
 func isPart(status int64) bool {
 	return status == swf.StatusPartial || status == swf.StatusLastCompleted || status == swf.StatusLastFailed
 }
@@ -192,7 +192,7 @@ func limitOf(seconds int64) time.Duration {
 const maxUnix = 253402300799
 
 // times sets the times of a record. An unknown wait counts as 0. For a job that never ran, Start is the time at which
-// it left the queue. If the header has no positive start time, the log begins in 1970.
+// it left the queue. Without a positive start time in the header, the log begins in 1970.
 func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 	base, wait, runtime := max(p.header.UnixStartTime, 0), max(r.Wait, 0), max(r.Runtime, 0)
 	switch {

@@ -14,9 +14,8 @@ import (
 
 const (
 	checkpointVersion = 1
-	// headMax and tailMax are the maximum numbers of bytes that are hashed to recognize a file. They extend past a
-	// common header (SGE's has four short lines) to the first records. They are small enough to be read at every
-	// start.
+	// headMax and tailMax are the maximum numbers of bytes that are hashed to recognize a file. headMax includes more
+	// than a common header (SGE's has four short lines), and both are small enough to be read at every start.
 	headMax = 1024
 	tailMax = 256
 	// keepDone is the number of finished predecessors that are remembered individually.
@@ -36,7 +35,7 @@ type checkpoint struct {
 	// finished.
 	Since int64 `json:"since,omitempty"`
 	// Behind lists exceptions to Low and Since: files that could not be read when later ones were finished. They are
-	// listed by name or by modification time.
+	// listed by name, or by modification time for rotated files.
 	Behind []string       `json:"behind,omitempty"`
 	Files  []filePosition `json:"files"`
 }
@@ -87,8 +86,8 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 	return &c, nil
 }
 
-// encode returns the current position. It leaves out files that were not begun, because a file that is in no
-// checkpoint is read from its beginning.
+// encode returns the current position as a checkpoint. It leaves out files from which nothing was read, because a file
+// that is in no checkpoint is read from its beginning.
 func (t *Tailer) encode() ([]byte, error) {
 	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since,
 		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []filePosition{}}
@@ -191,8 +190,8 @@ func (f *file) advance(b []byte, lines int) {
 // not be hashed.
 func (f *file) frozen() bool { return f.HeadLen >= headMax || int64(f.HeadLen) < f.Offset }
 
-// tailAt reads the bytes before off, which identify a position there. It never hashes a line with NULs, because the
-// bytes of such a line may still change.
+// tailAt reads the bytes before off, which identify a position there. For a line with NULs it returns nothing, because
+// the bytes of such a line may still change.
 func (f *file) tailAt(off int64, holed bool) ([]byte, error) {
 	if holed {
 		return nil, nil

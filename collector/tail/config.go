@@ -26,28 +26,28 @@ type Config struct {
 	Source string
 	// Path is a file, or a directory of date-named files.
 	Path string
-	// Pattern makes Path a directory. It is a glob of the names in it, which are read in lexical order (PBS:
-	// 20261120). If Path is a directory and there is no checkpoint yet, the pattern is "*".
+	// Pattern, if set, makes Path a directory. It is a glob for the names in the directory, which are read in lexical
+	// order (PBS: 20261120). If it is empty and Path is a directory, a start without a checkpoint uses "*".
 	Pattern string
-	// Rotated are globs (in the last path element) of the rotated predecessors of a file. Relative ones are taken
-	// from the directory of Path. The default is Path.* and Path-*. The predecessors are read in the order of
+	// Rotated are globs (in the last path element) for the rotated predecessors of a file. Relative ones are resolved
+	// in the directory of Path. The default is Path.* and Path-*. The predecessors are read in the order of
 	// modification time, oldest first, then by name. Names ending in .gz are decompressed. If Path is a symbolic link
-	// that is switched from file to file, Rotated must match the targets.
+	// that is switched from file to file, Rotated must match its targets.
 	Rotated []string
-	// FromEnd is for a start without a checkpoint. Reading then begins at the end of the newest file instead of at
-	// the beginning of the oldest.
+	// FromEnd makes a start without a checkpoint begin at the end of the newest file instead of at the beginning of the
+	// oldest.
 	FromEnd bool
-	// OneShot makes Next return io.EOF at the end of all files. A last line without a newline then counts as a line.
-	// Otherwise its newline is waited for.
+	// OneShot makes Next return io.EOF at the end of all files. A last line without a newline then counts as a line;
+	// otherwise Next waits for its newline.
 	OneShot bool
 	// If NoInotify is set, only the poll finds changes.
 	NoInotify bool
 	// Poll is the interval at which all files are examined. The default is 1 s.
 	Poll time.Duration
-	// Grace is how long a predecessor must be unchanged to count as finished. It is also how long a run of NUL bytes
-	// may wait for its data. The default is 10 s.
+	// Grace is how long a predecessor must be unchanged to count as finished, and how long a run of NUL bytes may wait
+	// for its data. The default is 10 s.
 	Grace time.Duration
-	// MaxLine is the maximum length of a returned line, in bytes without its line end. Longer lines are skipped and
+	// MaxLine is the maximum length of a returned line in bytes, without its line end. Longer lines are skipped and
 	// reported. The default is 1 MiB.
 	MaxLine int
 	// BatchBytes and BatchLines are the maximum numbers of bytes and lines of a batch. The defaults are 256 KiB and
@@ -68,8 +68,8 @@ type Options struct {
 	Clock   Clock
 	Log     *zap.Logger
 	Metrics *Metrics
-	// Header is called with the beginning of a file that is continued in its middle. It is for formats that need the
-	// header. Its error becomes a Problem, and reading continues.
+	// Header, if set, is called with the beginning of a file when reading starts in the middle of it, for formats that
+	// need the header. An error of Header becomes a Problem, and reading continues.
 	Header func(path string, r io.Reader) error
 	// Idle is called each time the tailer has polled and found nothing new. All lines that it reads next were written
 	// later.

@@ -198,8 +198,8 @@ func (l *listing) dropDuplicates(order func(a, b candidate) int) {
 	})
 }
 
-// byAge orders files by age, with the file named Path last. The target of a symbolic link is not necessarily last: the
-// scheduler may already write to the next file when the link is switched.
+// byAge orders files by age, with the file named Path last. If Path is a symbolic link, its target is not necessarily
+// last: the scheduler may already write to the next file when the link is switched.
 func byAge(a, b candidate) int {
 	return cmp.Or(byLast(a, b), cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
 }

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// lostAfter is the number of consecutive listings that must miss a file before it counts as lost. One is not enough,
-// because a listing in the middle of a rename may miss it.
+// lostAfter is the number of consecutive listings without a file after which the file counts as lost. One is not
+// enough, because a listing in the middle of a rename may miss it.
 const lostAfter = 2
 
 // behindFor is how long to wait for a shorter copy of a known file to grow.
@@ -71,7 +71,7 @@ func (t *Tailer) paths(l *listing) {
 	t.forgive(l, bad)
 }
 
-// mayReturn reports whether a missing path may be in the middle of a rotation. That is so if the file existed or has
+// mayReturn reports whether a missing path may be in the middle of a rotation: the file existed before or has
 // predecessors, and its directory still exists.
 func (t *Tailer) mayReturn(path string, others bool) bool {
 	if t.cfg.OneShot || t.dir || !t.hadPrimary && !others {
@@ -123,8 +123,8 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 	return unknown
 }
 
-// isSame reports whether c, which has f's device and inode, is f. It may not be, because inodes are reused as soon as
-// a file is deleted.
+// isSame reports whether the candidate c, which has the device and inode of f, is the file f. It may be another file,
+// because inodes are reused as soon as a file is deleted.
 func (t *Tailer) isSame(f *file, c candidate) bool {
 	same := c.st.size == f.Size && c.st.mtime == f.Mtime
 	switch {
@@ -270,9 +270,9 @@ func (t *Tailer) rebind(f *file, c candidate) bool {
 	return true
 }
 
-// hasMore reports whether src, a copy of the open file f, continues after f's end. f has lost its name. If src
-// continues, a program that copies the log from another host replaced f, and the rest exists only in src. A
-// compressed copy is compared by its content.
+// hasMore reports whether src, a copy of the open file f, continues after the end of f. f has lost its name. If src
+// continues, a program that copies the log from another host has replaced f, and the rest of the log is only in src. A
+// compressed copy counts as not continuing; it is compared by content.
 func hasMore(src source, f *file) (bool, error) {
 	st, err := f.src.Stat()
 	if err != nil || isCompressed(f.src) {
@@ -309,8 +309,8 @@ func (t *Tailer) readHead(c candidate) *fileHead {
 	return p
 }
 
-// miss handles known files that were not found. It waits for them in three cases: while there are no files at all (a
-// file system may not be mounted yet), while a file cannot be read, and while a copy is shorter than the position. It
+// miss handles known files that were not found. It waits for them in three cases: while no file at all is found (a file
+// system may not be mounted yet), while a file cannot be read, and while a copy is shorter than the position. It
 // returns the unknown files that are not copies of lost ones.
 func (t *Tailer) miss(unknown []candidate) []candidate {
 	var lost []*file
@@ -358,10 +358,10 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 	return unknown
 }
 
-// shorterCopy returns the path of an unknown file that begins like f and ends before f's position. This happens after
-// a position was taken over from another host, if this host's copy of the log has not reached it yet. The tailer
-// waits for that copy, because it would otherwise read lines twice. If the name of f still has f's inode, f was
-// truncated on its own host.
+// shorterCopy returns the path of an unknown file that begins like f and ends before f's position. Such a file exists
+// after a position was taken over from another host, as long as this host's copy of the log has not reached the
+// position. The tailer waits for that copy, because it would otherwise read lines twice. But if the name of f still has
+// f's inode, f was truncated on its own host.
 func (t *Tailer) shorterCopy(f *file, unknown []candidate) string {
 	here := func(c candidate) bool { return c.st.id() == f.id() && key(c.path) == key(f.Path) }
 	if t.cfg.OneShot || f.HeadLen < headMax || slices.ContainsFunc(t.listed.files, here) {

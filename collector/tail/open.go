@@ -39,12 +39,12 @@ func (t *Tailer) open(f *file) bool {
 // fromEnd reports whether f was just positioned at its end and has not been opened yet.
 func (t *Tailer) fromEnd(f *file) bool { return f.head != nil && f.bound }
 
-// judge compares a file, before the first read from it, with the files that were read before. The file may be a copy
-// that somebody made, perhaps before a truncation. Its lines are then known. If the file is the one that Path leads
-// to, reading continues after the end of the copied content. Any other copy is ignored.
+// judge compares a file, before the first read from it, with the files that were read before. The file may be a copy of
+// one of them, perhaps made before a truncation. The lines of a copy are already known. If the copy is the file at
+// Path, reading continues after the copied content. Any other copy is ignored.
 //
-// judge first handles a truncation that was not noticed yet. The lines that were read from the truncated file come
-// before those that were copied from it later.
+// judge first handles a truncation that was not noticed yet, because the lines of the truncated file come before lines
+// that were written to it, and copied, later.
 func (t *Tailer) judge(f *file) {
 	if f.judged || f.Offset > 0 {
 		return
@@ -92,14 +92,14 @@ func (t *Tailer) tooLittle(head []byte) bool {
 	return len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot
 }
 
-// mayBegin reports whether data, the first bytes read from f, belong to the file that was listed and judged. If not,
-// f must be listed and judged again.
+// mayBegin reports whether data, the first bytes read from f, belong to the file as it was listed and judged. If not, f
+// must be listed and judged again.
 func (t *Tailer) mayBegin(f *file, data []byte) bool {
 	return (f.judged || t.tooLittle(data)) && t.unrotated(f)
 }
 
 // unrotated is called after the first read from f. It reports whether the names are still those of the last listing,
-// and the files before f have nothing new. If not, Path may have been copied and truncated meanwhile. The copy then
+// and the files before f have nothing new. Otherwise Path may have been copied and truncated meanwhile, and the copy
 // contains lines that come before the bytes just read. Late lines of predecessors delay f for at most maxSpins calls.
 func (t *Tailer) unrotated(f *file) bool {
 	if !f.cand.primary {
@@ -194,8 +194,7 @@ func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 }
 
 // truncated handles a file that no longer has the content that was read. If a copy from before the truncation exists
-// (copytruncate), reading continues in the copy. Only the lines that were written between the copying and the
-// truncation are lost then.
+// (copytruncate), reading continues in the copy. Only the lines written between copying and truncation are lost then.
 func (t *Tailer) truncated(f *file) {
 	t.rescan = true
 	t.gather()
@@ -230,8 +229,8 @@ func (t *Tailer) continuation(f *file) (g *file, listed []candidate) {
 	return g, listed
 }
 
-// continuationIn searches a listing for a copy of f's past content. If there is none, moved reports whether a file
-// lost its name since the listing. A copy loses its name when it is compressed.
+// continuationIn searches a listing for a copy of f's past content. If there is none, moved reports whether a file lost
+// its name since the listing, as a copy does when it is compressed.
 func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved bool) {
 	known := make(map[id]*file, len(t.files))
 	for _, k := range t.files {
@@ -261,8 +260,8 @@ func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved boo
 	return nil, moved
 }
 
-// leaveCopies marks and returns the files whose whole content is the beginning of the bytes read from f. Such copies
-// were made before f was truncated, when the lines after the copied part had been read already.
+// leaveCopies marks and returns the files whose content is the beginning of the content read from f. Such a copy was
+// made before f was truncated, and more lines of f than it has were read already.
 func (t *Tailer) leaveCopies(f *file, listed []candidate) (copies []candidate) {
 	for _, c := range listed {
 		i := slices.IndexFunc(t.files, func(k *file) bool { return k.id() == c.st.id() })

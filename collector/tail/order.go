@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// The table of known files is split. t.files has the files with a position, and those being examined. t.queue has the
-// files after them, which were listed but never opened. The work for each batch and each finished file is only over
-// t.files. So the time to import many old files is proportional to their number.
+// The table of known files has two parts. t.files has the files with a position, and those being examined. t.queue has
+// the files after them, which were listed but never opened. The work for each batch and each finished file depends only
+// on the size of t.files. So the time to import many old files is proportional to their number.
 
 // gather joins both parts of the table for a scan.
 func (t *Tailer) gather() {
@@ -48,7 +48,7 @@ func (t *Tailer) next() *file {
 // untouched reports whether the file is known only from a listing.
 func (f *file) untouched() bool { return f.Offset == 0 && !f.Done && f.src == nil }
 
-// void marks the empty files that need not be examined again. They were still empty when a later file had content. So
+// void marks the empty files that need not be examined again: they were still empty when a later file had content, so
 // the scheduler no longer writes to them. If another process writes to one, the next listing shows that.
 func (t *Tailer) void() {
 	begun := false
@@ -61,8 +61,8 @@ func (t *Tailer) void() {
 }
 
 // order sorts the files into reading order. Files from which something was read keep the order in which their reading
-// began, because a late line changes the modification time. Open files without a name keep their place too, because
-// their last name is out of date. Each other file is placed after the last file that comes before it.
+// began, because a late line changes the modification time. Open files without a name also keep their place, because
+// their last known name is out of date. Each other file is placed after the last file that comes before it.
 func (t *Tailer) order() {
 	if t.dir {
 		slices.SortStableFunc(t.files, func(a, b *file) int { return cmp.Compare(key(a.cand.path), key(b.cand.path)) })
@@ -116,7 +116,7 @@ func (f *file) refresh() {
 }
 
 // before reports whether f, whose place is fixed, comes before o, whose place is not. At equal times the names decide
-// if f still has a name. Otherwise the former places decide, and a file without a former place is newer.
+// if f still has a name. If it has none, the former places decide, and a file without a former place comes later.
 func (f *file) before(o *file) bool {
 	if f.nameless() && byLast(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
 		return o.place == 0 || f.place < o.place
@@ -143,8 +143,8 @@ func (t *Tailer) pruneFinished() {
 	if excess <= 0 {
 		return
 	}
-	// After a restart, a file that is in no checkpoint counts as finished unless it is newer than t.since. The queue
-	// is in order of time.
+	// After a restart, a file that is in no checkpoint counts as finished unless it is newer than t.since. The queue is
+	// sorted by time.
 	all := len(t.queue) == 0 || t.queue[0].cand.last
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
 		drop := f.Done && excess > 0 && !unread[f.Mtime] && !t.behind[straggler(f.Mtime)] &&
@@ -198,8 +198,8 @@ func (t *Tailer) stragglers() map[string]bool {
 	return m
 }
 
-// straggler returns the entry of a rotated file in t.behind: its modification time, which does not change when it is
-// renamed or compressed. Finished files of the same time stay in t.files.
+// straggler returns the key of a rotated file in t.behind: its modification time, which does not change when it is
+// renamed or compressed. Finished files with the same time stay in t.files.
 func straggler(mtime int64) string { return strconv.FormatInt(mtime, 10) }
 
 // finishedBefore reports whether Low or Since counts c as finished.

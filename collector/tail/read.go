@@ -56,8 +56,8 @@ func (t *Tailer) read(f *file) {
 	}
 }
 
-// load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again. If those differ,
-// it is another file.
+// load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again: if they have
+// changed, f is another file.
 func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	k := len(f.tail)
 	if len(t.buf) < k+n {
@@ -170,9 +170,9 @@ func (t *Tailer) jump(f *file, off int64, holed bool) bool {
 	return true
 }
 
-// handleNULs handles NUL bytes at pos, in the line that begins with data. After a crash a file system shows NUL bytes
-// in place of data that appears later; NFS does so too. When the wait for one run of NULs has ended, so has the wait
-// for all other runs that existed when the first one was found.
+// handleNULs handles NUL bytes at pos, in the line that begins with data. After a crash, and on NFS, a file system
+// shows NUL bytes in place of data that appears later. When the wait for one run of NULs has ended, so has the wait for
+// all other runs that existed when the first one was found.
 func (t *Tailer) handleNULs(f *file, pos int64, data []byte) {
 	now := t.opts.Clock.Now()
 	if pos >= f.nulsAccepted && !t.cfg.OneShot && !isCompressed(f.src) {
@@ -224,8 +224,8 @@ func newline(src io.ReaderAt, from int64) (end int64, found bool, err error) {
 	}
 }
 
-// fail closes a file that cannot be read. The file is tried again at the next scan. A compressed one is tried again
-// when it changes.
+// fail closes a file that cannot be read. The file is tried again at the next scan; a compressed one only when it
+// changes.
 func (t *Tailer) fail(f *file, st status, err error) {
 	f.rest, f.atEnd, f.bound = false, false, false // bound is set again by the next scan
 	if isCompressed(f.src) {

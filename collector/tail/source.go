@@ -15,8 +15,8 @@ const gzipSuffix = ".gz"
 
 func isGzip(path string) bool { return strings.HasSuffix(path, gzipSuffix) }
 
-// source is an open log file, plain or compressed. ReadAt fills p up to the end of the content. It returns io.EOF
-// with a short read.
+// source is an open log file, plain or compressed. ReadAt fills p as far as the content goes, and returns io.EOF if
+// that is less than p.
 type source interface {
 	io.ReaderAt
 	io.Closer
@@ -100,8 +100,8 @@ func (p *plainSource) Stat() (status, error) {
 	return statusOf(fi)
 }
 
-// gzipSource reads a compressed file at decompressed offsets. Going forward is one pass over the file. Going back
-// within the last read bytes costs nothing. Going further back starts from the beginning.
+// gzipSource reads a compressed file at offsets of the decompressed content. Reading forwards is one pass over the
+// file. Going back within the bytes in last costs nothing. Going back further starts again from the beginning.
 type gzipSource struct {
 	*plainSource
 	z    *gzip.Reader

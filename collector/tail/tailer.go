@@ -14,17 +14,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// windowSize is the maximum number of open files: the file that is written to, and predecessors that may still get
-// late lines. During an import of many old files, the oldest is finished without waiting for its grace.
+// windowSize is the maximum number of open files: the file that is written to, and predecessors that may still get late
+// lines. During an import of many old files, the oldest open one is finished without waiting for its grace.
 const windowSize = 4
 
-// maxSpins is the maximum number of immediate scans without a result. It is needed because a file system may report
-// another identity of a file each time. After that the next poll continues.
+// maxSpins is the maximum number of immediate scans without a result; after that Next waits for the next poll. It is
+// needed because a file system may report another identity of a file each time.
 const maxSpins = 100
 
-// scanShare limits the time spent on scans while there is much to read. After a scan, a poll makes no further scan
-// until scanShare times the scan's duration has passed. Otherwise scans of thousands of files on a slow file system
-// would leave no time to read them. The value is a free choice.
+// scanShare limits the time spent on scans while there is much to read. A poll makes no further scan until scanShare
+// times the duration of the last scan has passed since that scan. Otherwise scans of thousands of files on a slow file
+// system would leave no time to read them. The value is a free choice.
 const scanShare = 10
 
 // textMax is the number of bytes of a skipped line that are reported.
@@ -46,8 +46,8 @@ type Batch struct {
 	Checkpoint []byte
 	// CaughtUp is true if there was nothing more to read when this batch was made.
 	CaughtUp bool
-	// Standing has, by path, the problems that kept files of the source from being read when this batch was made. A
-	// change of it causes a batch.
+	// Standing has, by path, the problems that kept files of the source from being read when this batch was made. If
+	// they change, a batch is delivered even without lines.
 	Standing []Problem
 }
 
@@ -128,8 +128,8 @@ type Tailer struct {
 	reportedCaughtUp bool // CaughtUp was set in the last batch
 }
 
-// New opens a source at a checkpoint; nil means that there is none. The files need not exist yet. The error wraps
-// ErrCheckpoint if the checkpoint is unusable.
+// New opens a source at a checkpoint; nil means none. The files need not exist yet. The error wraps ErrCheckpoint if
+// the checkpoint is unusable.
 func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -201,7 +201,7 @@ func (f *file) close() error {
 	return err
 }
 
-// Next blocks until there are lines or problems, or until it has just caught up with the files. It returns the
+// Next blocks until there are lines or problems, or until it has just reached the end of the files. It returns the
 // context's error when the context ends, and io.EOF at the end of all files in one-shot mode.
 func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}
@@ -327,7 +327,7 @@ func (t *Tailer) empty(f *file) bool {
 	return err == nil && st.id() == f.id() && st.size == 0
 }
 
-// listedSince reports whether the last listing was made after f had begun, and f did not change after it. If so,
+// listedSince reports whether the last listing was made after f had content, and f has not changed since then. If so,
 // everything that was written before f was listed too.
 func (t *Tailer) listedSince(f *file) bool {
 	if f.cand.primary || !f.bound || !f.cand.begun {
@@ -338,8 +338,8 @@ func (t *Tailer) listedSince(f *file) bool {
 }
 
 // arm marks the files that have content, newest first. A file is read only if it had content before its predecessors
-// were read to their ends. By then the scheduler no longer wrote to the predecessors, so that lines stay in order. If
-// before is set, arm marks only files before one that is already marked.
+// were read to their ends: by then the scheduler no longer wrote to the predecessors, so lines stay in order. If before
+// is true, arm marks only files before one that is already marked.
 func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	for _, f := range slices.Backward(w) {
 		if before = before && !f.armed; before || f.armed || f.src == nil {

@@ -57,8 +57,8 @@ func (w *watcher) run() {
 	}
 }
 
-// add watches dir. It is called at every poll, so that a directory that did not exist yet, or was replaced, is
-// watched from then on.
+// add watches dir. It is called at every poll, so that a directory that did not exist yet, or was replaced, is watched
+// as soon as possible.
 func (w *watcher) add(dir string) {
 	if w != nil {
 		_ = w.fs.Add(dir) // dir does not exist yet, or no watches are left; the poll finds all changes
@@ -97,8 +97,8 @@ func (t *Tailer) watch() {
 	}
 }
 
-// relevant reports whether an event is about a file of the source. In /var/log most events are about other logs. It
-// runs in the watcher's goroutine, and uses only the configuration.
+// relevant reports whether an event is about a file of the source. In /var/log most events are about other logs.
+// relevant runs in the watcher's goroutine, so it uses only the configuration.
 func (t *Tailer) relevant(path string) bool {
 	name := filepath.Base(path)
 	if t.dir {
