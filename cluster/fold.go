@@ -396,7 +396,8 @@ func (f fold) cancel(ev job.Event) Verdict {
 	return Applied
 }
 
-// stranger returns the verdict on an event of an unknown job if the event does not describe the job.
+// stranger returns the verdict on an event of a job that is not in the picture: Duplicate if the job has left,
+// otherwise Orphan.
 func (f fold) stranger(id string) Verdict {
 	if _, ok := f.gone(id); ok {
 		return Duplicate

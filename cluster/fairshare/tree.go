@@ -26,7 +26,8 @@ type association struct{ account, user string }
 
 // node is an account, or a user in one.
 type node struct {
-	// parent is the parent account; accounts that are treated as their own parent are skipped. The root has none.
+	// parent is the account directly above. above is the nearest account above that is not treated as its parent
+	// (asParent). The root has neither.
 	parent, above int32
 	share         int32 // raw shares
 	asParent      bool

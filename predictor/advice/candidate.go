@@ -19,8 +19,8 @@ type Candidate struct {
 	// MaxProcs is the largest size that the candidate's queue or machine accepts, 0 for unknown.
 	MaxProcs int
 	Wait     Wait
-	// Run is the law of the candidate's runtime, finite and above 0. The job is the same at any size. So if it runs
-	// long for its size in one candidate, it does so in all of them.
+	// Run is the law of the candidate's runtime, finite and above 0. The random part of the runtime is common to all
+	// candidates: a job that runs longer than its median at one size does so at every size.
 	Run Law
 	// Billing is a factor of the price of a processor-hour (Objective.ProcHour) for this candidate; 0 stands for 1.
 	Billing float64

@@ -19,7 +19,7 @@ const (
 	mostAtoms             = 2000
 )
 
-// scene has the candidates in their futures.
+// scene has the candidates of a choice, with their waits in all futures.
 type scene struct {
 	objective Objective
 	courses   []course
@@ -36,7 +36,8 @@ type pool struct {
 	futures int
 }
 
-// course is a candidate with its wait in every future and its runtime at every node.
+// course is a candidate with its wait in every future and its runtime at every node. A node stands for an equal part of
+// the runtime's probability.
 type course struct {
 	candidate *Candidate
 	pool      int
@@ -294,7 +295,7 @@ func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 // future.
 const points = 32
 
-// tie is a pool whose winners have equal loss in some of its futures.
+// tie is another pool with some futures in which its winners have the same loss as the winner in question.
 type tie struct {
 	more    float64   // share of its futures in which the winners have a higher loss
 	equal   []winners // winners of the futures with equal loss, sorted

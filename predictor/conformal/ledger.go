@@ -191,7 +191,7 @@ func (c *Calibrator) Cancelled(id int64, at float64) {
 	}
 }
 
-// leave drops a cancelled job, and reverts the configured part of its account.
+// leave drops a cancelled job, and reverts the part of its account that Config.KeepCancelled does not keep.
 func (c *Calibrator) leave(j *pending) {
 	for l := range j.Q {
 		if j.Earned[l] != 0 && c.cfg.KeepCancelled < 1 {
@@ -247,7 +247,7 @@ func (c *Calibrator) updateAccount(j *pending) {
 		return
 	}
 	knot := c.up(j.Q[j.Next])
-	end := j.Next + 1 // index of the first level whose quantile is above the knot
+	end := j.Next + 1 // index of the first level whose quantile is above knot
 	for end < len(j.Q) && c.up(j.Q[end]) <= knot {
 		end++
 	}
@@ -275,10 +275,10 @@ func (c *Calibrator) updateAccount(j *pending) {
 	}
 }
 
-// decideStarted decides the levels of a job that started by the knot, and returns the first level that it did not
-// decide. It decides all remaining levels, except at a knot of 0. At 0 it decides only the levels forecast as 0. For
-// the levels above, the probability of a start at once was not forecast, and the jobs that still wait have not been
-// counted yet.
+// decideStarted decides the levels of a job that started within knot seconds (the quantile that has just passed), and
+// returns the first level that it did not decide. It decides all remaining levels, except at a knot of 0. At 0 it
+// decides only the levels forecast as 0. For the levels above, the probability of a start at once was not forecast, and
+// the jobs that still wait have not been counted yet.
 func (c *Calibrator) decideStarted(j *pending, wait, knot float64, end int) int {
 	last := len(j.Q)
 	if knot == 0 {
@@ -294,8 +294,8 @@ func (c *Calibrator) decideStarted(j *pending, wait, knot float64, end int) int 
 	return last
 }
 
-// endure records that a job waited past the knot. That is a miss for the levels before end, and a partial miss for
-// the others.
+// endure records that a job waited longer than knot seconds, the quantile that has just passed. That is a miss for the
+// levels before end, and a partial miss for the others.
 func (c *Calibrator) endure(j *pending, knot float64, end int) {
 	for l := j.Next; l < end; l++ {
 		c.earn(j, l, -c.cfg.Levels[l], true)

@@ -61,7 +61,7 @@ func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	return Tied, s.Waited
 }
 
-// leastKept is the minimum, in weights, of the probability of not having been cancelled. So no outcome counts more
+// leastKept is the minimum that weights use for the probability of not having been cancelled. So no outcome counts more
 // than 20 times. That accepts a small bias for a bounded variance (S. Cole and M. Hernan, "Constructing inverse
 // probability weights for marginal structural models", American Journal of Epidemiology 168, 2008).
 const leastKept = 0.05

@@ -20,9 +20,9 @@ type Config struct {
 	// Memory is the number of blocks over which the level and the spread are averaged, 150 by default. There is no
 	// alarm before half of them have passed.
 	Memory float64
-	// Slack is the tolerated change, in deviations of a block's mean, 0.5 by default. Height is the sum at which
-	// there is an alarm, 10 by default. If blocks were independent and normal, there would be a false alarm to either
-	// side once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, where s is Slack and b = Height + 1.166 (D.
+	// Slack is the tolerated change, in standard deviations of a block's mean, 0.5 by default. Height is the sum at
+	// which there is an alarm, 10 by default. If blocks were independent and normal, there would be a false alarm to
+	// either side once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, where s is Slack and b = Height + 1.166 (D.
 	// Siegmund, "Sequential Analysis", 1985, equation 2.57). By default that is 141,000.
 	Slack, Height float64
 }

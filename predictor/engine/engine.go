@@ -228,7 +228,7 @@ type pendingForecast struct {
 	Forecast
 	track.PendingForecast
 	kinds    []string  // the groups of the correction
-	learnt   []float64 // quantiles for learning, which may be shorter than the served ones, see notBefore
+	learnt   []float64 // quantiles for learning, which may be lower than the served ones, see notBefore
 	features expertFeatures
 }
 

@@ -23,7 +23,8 @@ func (e *Engine) tick(now float64) float64 {
 	return e.tracker.Clock
 }
 
-// done ends an event of a pool. Results that are due after a number of events take effect now, before any forecast.
+// done finishes an event of a pool. Background results that are due at this number of events take effect now, before
+// any further forecast.
 func (e *Engine) done(p *pools.Pool) {
 	e.events++
 	e.checkCapacity(p)

@@ -207,8 +207,8 @@ func (v *View) addRecent(j *resolvedRequest, g *pendingForecast) {
 	}
 }
 
-// addSimulation simulates the pool, or looks up the simulation of a large one. It adds the quantiles and what else the
-// simulation showed.
+// addSimulation simulates the pool, or looks up the simulation of a large one. It adds the quantiles and the other
+// results of the simulation.
 func (v *View) addSimulation(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
 	ranked := j.ranked()

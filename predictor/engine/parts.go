@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// split computes the quantiles of the parts of the served wait from the simulated futures. shares are the blocked
-// shares of the futures' waits, sorted by wait. Each future is mapped to the served wait of the same rank, so that
-// the parts of a wait add up to the served wait.
+// split computes the quantiles of the two parts of the served wait, blocked and eligible, from the simulated futures.
+// shares are the blocked shares of the futures' waits, sorted by wait. Each future is mapped to the served wait of the
+// same rank, so that the parts of a wait add up to the served wait.
 func (g *pendingForecast) split(levels, shares []float64) {
 	if len(shares) == 0 {
 		return

@@ -21,8 +21,8 @@ type View struct {
 	learnt   int
 	pools    map[string]*pools.Facts           // by queue
 	whole    *pools.Facts                      // the whole machine, for queues whose pool is unknown
-	start    map[*pools.Facts]pools.StartRules // the rules of starts; nil in a view that was saved
-	// The causes of changes of priorities; nil for none, and in a view that was saved.
+	start    map[*pools.Facts]pools.StartRules // the rules of starts; nil in a restored view
+	// The causes of changes of priorities; nil if there are none, and in a restored view.
 	moves *pools.PriorityMoves
 	trees training.Trees
 	laws  map[class]uniformlog.Model // for Downey's methods; nil if these are not used

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// step means that from an instant on a request for up to most processors and within seconds could have started.
+// step means that from the instant at on, a request for up to most processors with a limit of up to within seconds
+// could have started.
 type step struct {
 	at, within float64
 	most       int32

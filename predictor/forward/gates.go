@@ -189,10 +189,10 @@ func (m *machine) idleFlips() int {
 	return n
 }
 
-// orFlip returns the time of the next event. at is the time of the next event that is no flip. After two weeks with
-// nothing but flips, no flip starts a job. Then orFlip returns +Inf if no other event comes. If one comes, it skips
-// the whole weeks before. Without this, jobs without a limit, which are planned to run for centuries, would cost too
-// much.
+// orFlip returns the time of the next event: at, or the next flip if that is earlier. at is the time of the next event
+// other than a flip, +Inf for none. If two weeks of nothing but flips have started no job, no later flip does. Then
+// orFlip skips the flips of the whole weeks before at, or returns +Inf if at is +Inf. Without this, jobs without a
+// limit, which are planned to run for centuries, would cost too much.
 func (m *machine) orFlip(at float64) float64 {
 	if at <= m.flips {
 		m.idle = 0

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// behind has what the jobs ahead of a request do. It does not depend on the request, so requests of all sizes at one
-// instant share it. A Calc keeps it for the last state that was forecast.
+// behind has the results of simulating and placing the jobs ahead of a request. It does not depend on the request, so
+// requests of all sizes at one instant share it. A Calc keeps it for the last state that was forecast.
 type behind struct {
 	known bool
 	state State // a copy, with slices of its own

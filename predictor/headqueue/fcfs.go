@@ -129,7 +129,7 @@ func (f *fcfs) remaining(h *held) {
 func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
 
 // lifetimes returns quantiles of a law, counted from the job's start. It returns one quantile of each range, from the
-// given part of the range. They are in row, at distance each. If a law occurs twice, all its parts are kept.
+// given part of the range. Quantile k is row[k*each]. If a law occurs twice, all its parts are kept.
 func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	if law == nil {
 		for k := range f.level {

@@ -11,8 +11,8 @@ const (
 	leafFill = 180
 )
 
-// A leaf has consecutive values of the sorted list, and their sums. The sums are always computed again from the
-// values.
+// A leaf has consecutive values of the sorted list, and their sums. After each change the sums are computed again from
+// all values.
 type leaf struct {
 	vals  [leafCap]int32
 	n     int

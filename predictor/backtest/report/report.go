@@ -104,7 +104,7 @@ func newGroupTable(of string, groups []backtest.Group, name func(backtest.Group)
 	return t
 }
 
-// figures are the plots of a section; nil are left out.
+// figures are the plots of a section; those that are nil are left out.
 type figures struct {
 	Calibration, Times, Lengths, Queues, Sizes, Rivals, Learning *figure
 }

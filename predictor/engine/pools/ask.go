@@ -92,8 +92,8 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 // because every request has its own place.
 const places = 16
 
-// place returns the rank at which a surface simulates a request. This is the request's own rank. Under a fitted
-// priority it is the rank of the last job in the group of jobs ahead of the request.
+// place returns the rank at which a surface simulates a request. It is the request's own rank, or under a fitted
+// priority the rank of the last job in the group of jobs ahead of the request.
 func (f *Facts) place(at float64, r *RankedRequest) int {
 	mine := f.rankOfRequest(at, r)
 	if f.fitted == nil || len(f.Waiting) == 0 {

@@ -297,8 +297,8 @@ func (m *Machine) codeRules(s *codec.Codec) {
 	}
 }
 
-// CodeCauses reads or writes the pivots of the starts in all tables, and the instant since which trees are in force.
-// When it reads, it looks up the jobs that still run.
+// CodeCauses reads or writes the pivots of the starts in all tables, including tables that are not in force yet. When
+// it reads, it looks up the jobs that still run.
 func (m *Machine) CodeCauses(s *codec.Codec) {
 	codeCauses(s, m.Surfaces, m.tracker.Jobs)
 	if m.Refresh != nil {

@@ -21,8 +21,8 @@ func (c *chain) add(w *track.Job) {
 	}
 }
 
-// link returns the keys of the jobs for whose ends a held job waits. It adds jobs that run in other pools to the list
-// of such jobs. known is false if one of the jobs is not simulated or not known, so that its end is unknown.
+// link returns the keys of the jobs for whose ends a held job waits. It adds those of them that run in other pools to
+// f.elsewhere. known is false if one of the jobs is not simulated or not known, so that its end is unknown.
 func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64, known bool) {
 	if c.played == nil {
 		c.played, c.elsewhere = map[uint64]bool{}, map[uint64]bool{}

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/cluster/joblimits"
 )
 
-// Freed is the amount of a limit that running jobs give back when they end, in the order of their median ends. It is
-// the needed amount, or all that they have if that is less.
+// Freed describes how a limit gets room for a request: which running jobs, in the order of their median ends, must end
+// to give back the needed amount. If all of them have less, it describes all of them.
 type Freed struct {
 	// Amount is the amount that becomes free. Seconds is the median remaining runtime of the last of these jobs; +Inf
 	// if unknown.

@@ -251,8 +251,8 @@ func (m *Machine) Touch(q *track.Queue) {
 }
 
 // TouchLimited invalidates frozen facts when a job starts or ends. If the job counts in limits or in its owner's fair
-// share, it invalidates those of all pools, because both may span pools. It also does while jobs wait for the ends of
-// others.
+// share, it invalidates those of all pools, because both may span pools. It also does so while jobs wait for the ends
+// of others.
 func (m *Machine) TouchLimited(j *track.Job) {
 	if len(j.Bounds) > 0 || m.projection.usage != nil || m.tracker.Dependent() {
 		m.TouchAll()

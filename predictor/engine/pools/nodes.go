@@ -135,8 +135,8 @@ func (n *Nodes) numbersOf(names string) []int32 {
 	return out
 }
 
-// needs returns the needs of a job of a queue other than processors, nil if there are none. For a running job the
-// number of nodes is known.
+// needs returns what a job of the given queue needs in addition to processors, nil if it needs nothing else. runs is
+// true for a running job, whose number of nodes is known.
 func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *forward.Needs {
 	d := &forward.Needs{GPUs: a.GPUs, Memory: a.Memory}
 	most := n.allow(d, queue, a.GPUType)

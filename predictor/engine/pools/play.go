@@ -168,8 +168,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	}
 }
 
-// addKept adds the held jobs of a pool with a known cause to the simulated ones. It adds the oldest, up to the number
-// of jobs of a small pool.
+// addKept adds those held jobs of a pool to the simulated ones whose reason is known. It adds the oldest, as many as a
+// small pool may have jobs.
 func (m *Machine) addKept(p *Pool, f *Facts) {
 	kept := 0
 	var chain chain

@@ -104,7 +104,7 @@ const mostPairs = 64
 func (e *Evidence) overtakes(s *Situation, p *Priority) {
 	jobs := append(append(make([]Job, 0, len(s.Waiting)+1), s.Waiting...), s.Request)
 	for i := range jobs {
-		jobs[i].Limit = float32(jobs[i].plan()) // a twin with another expected runtime keeps this limit
+		jobs[i].Limit = float32(jobs[i].plan()) // a copy with another expected runtime keeps this limit
 	}
 	var one Evidence
 	distances := 0
@@ -124,7 +124,8 @@ func (e *Evidence) overtakes(s *Situation, p *Priority) {
 	}
 }
 
-// compare compares an older job with twins that have the age of a younger one.
+// compare compares the score of an older job with those of copies of it that have the age of a younger job, and at most
+// one of its attributes.
 func (e *Evidence) compare(older, younger *Job, p *Priority) {
 	score := p.Score(older)
 	count := func(o *Overtakes, twin *Job) {

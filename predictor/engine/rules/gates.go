@@ -112,7 +112,7 @@ type GateSummary struct {
 	// fitted. Hours of a quarter of a year ago count half.
 	Starts   int
 	Exposure float64
-	// Classes are the classes of limits of which jobs were seen, by rising limits.
+	// Classes has the classes of limits with observed jobs, by rising limits.
 	Classes []GateCounts
 }
 

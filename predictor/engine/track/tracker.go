@@ -336,8 +336,8 @@ func (t *Tracker) Forget(j *Job) {
 	}
 }
 
-// Release removes a job that is not counted as waiting or running from its queue and user. Unless the job is dropped,
-// Assign must follow.
+// Release removes a job from its queue and user. The job must no longer count as waiting or running (see Retire and
+// Stop). Unless the job is dropped, Assign must follow.
 func (t *Tracker) Release(j *Job) {
 	t.unname(j)
 	j.QueueState.live--

@@ -59,7 +59,8 @@ func NewUserFacts(number uint64) UserFacts {
 		History: newUserHistory()}
 }
 
-// AlikeOf returns the newest start of a kind. Its fields are NaN if there is none.
+// AlikeOf returns the newest start of the user's jobs of a queue, given by its code, and a size class. Its fields are
+// NaN if there is none.
 func (u *UserFacts) AlikeOf(queue, size int) LastStart {
 	for i := range u.alike {
 		if a := &u.alike[i]; a.queue == queue && a.size == size {

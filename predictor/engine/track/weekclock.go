@@ -296,7 +296,7 @@ type limitClock struct {
 // limitClocks count the starts of all limit classes.
 type limitClocks [LimitClasses]limitClock
 
-// advance counts the waiting of a limit class until an instant.
+// advance adds the time for which jobs of a limit class waited up to an instant.
 func (l *limitClocks) advance(now float64, limit int) *limitClock {
 	c := &l[limit]
 	if c.startCounts == nil {

@@ -131,7 +131,7 @@ type waits struct {
 // Unions of rarely used queues of one machine left 1 to 3 %.
 const tolerance = .05
 
-// union is the possible union of two groups.
+// union is the possible union of two groups: its cost (rise, see unite), and the number of first waiting jobs (heads).
 type union struct {
 	rise  float64
 	heads int
