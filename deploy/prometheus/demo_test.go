@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,7 +28,7 @@ type stage struct {
 }
 
 // TestDemonstration runs a real Prometheus that scrapes the demonstration. It proves that at first all is well: the
-// target is up, no rule fails, each recorded series and each query of a dashboard has data, and no alert fires. A
+// target is up, promtool finds no fault in its metrics, no rule fails, each recorded series and each query of a dashboard has data, and no alert fires. A
 // flurry fires its alert, which ends with the flurry, and a stalled log fires its own. Only these alerts and their
 // companions in docs/alerts.md fire. Hours become seconds in the rules, as in the demonstration. With WAITCAST_LONG=1
 // Prometheus scrapes for five minutes, also native histograms, and incidents are watched until they end.
@@ -44,6 +45,7 @@ func TestDemonstration(t *testing.T) {
 	}
 	s := onStage(t, binary, history, map[string]string{"waitcast:log_silence_seconds:default": silence}, flags)
 	s.wholly = os.Getenv("WAITCAST_LONG") != ""
+	t.Run("metrics", func(t *testing.T) { s.wellFormed(t, program(t, "promtool")) })
 	t.Run("calm", func(t *testing.T) { s.calm(t, calm) })
 	t.Run("dashboards", s.dashboards)
 	t.Run("flurry", s.flurry)
@@ -84,7 +86,8 @@ func onStage(t *testing.T, binary string, history time.Duration, thresholds map[
 	return s
 }
 
-func status(t *testing.T, url string) int {
+// get returns the response to one request. The caller closes its body.
+func get(t *testing.T, url string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -94,8 +97,26 @@ func status(t *testing.T, url string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return resp
+}
+
+func status(t *testing.T, url string) int {
+	t.Helper()
+	resp := get(t, url)
 	_ = resp.Body.Close()
 	return resp.StatusCode
+}
+
+// wellFormed lets promtool check the metrics of the daemon.
+func (s *stage) wellFormed(t *testing.T, promtool string) {
+	t.Helper()
+	resp := get(t, "http://"+s.address+"/metrics")
+	defer func() { _ = resp.Body.Close() }()
+	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	cmd.Stdin = resp.Body
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
 }
 
 // watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire. The short form
