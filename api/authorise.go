@@ -20,8 +20,8 @@ func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
 	return nil
 }
 
-// maySize refuses a request for size advice if the caller may not use its user or account, the user whose earlier
-// runs it names, or its running job.
+// maySize refuses a request for size advice if the caller may not use the user or account in it, the user whose earlier
+// runs it names, or the running job that it names.
 func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (s *Server) maySeeJobs(c caller) error {
 	return nil
 }
 
-// refusal converts the reason of the guard's refusal to an error. retry is the time after which the client may try
-// again; 0 means that a later try does not help.
+// refusal converts a refusal of the guard to an error. retry is the time after which the client may try again; 0 means
+// that a later try does not help.
 func (s *Server) refusal(p *wire.Problem, retry time.Duration) error {
 	out := (&Refused{Status: p.Status, Detail: p.Detail, Hint: p.Hint}).problem()
 	switch p.Status {

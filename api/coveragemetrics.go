@@ -67,8 +67,8 @@ func newCoverageMetrics(s *metricSet) coverageMetrics {
 // made has the values of the label "made", by accuracy.MadeIndex.
 func made() [2]string { return [2]string{"live", "replayed"} }
 
-// collect sends the outcomes of the forecasts of a cluster. A known queue has all series of live forecasts from the
-// beginning, so that increases can be computed; series of replayed forecasts appear with the first one.
+// collect sends the outcomes of the forecasts of a cluster. For a known queue, all series of live forecasts exist from
+// the beginning, so that increases can be computed. Series of replayed forecasts begin with the first such forecast.
 func (m *coverageMetrics) collect(ch scrape, v *readmodel.View) {
 	counts, newest := v.MetricDecided()
 	waiting := v.MetricWaiting()

@@ -69,8 +69,8 @@ func refusals(op *huma.Operation) {
 // schemaPrefix is the beginning of a reference to a schema of the description.
 const schemaPrefix = "#/components/schemas/"
 
-// describeNulls marks in the description which objects may be null: a member that is never left out and is a map or a
-// pointer to an object.
+// describeNulls marks in the description which objects may be null: the values of members that are never left out and
+// are a map or a pointer to an object.
 func describeNulls(doc *huma.OpenAPI) {
 	registry := doc.Components.Schemas
 	for name, schema := range registry.Map() {

@@ -17,8 +17,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// reads is the Cache-Control header of answers to GET. Only the client itself may cache them, and it must revalidate
-// them. A proxy must not pass them to another client, which may lack the rights.
+// reads is the Cache-Control header of answers to GET. Only the client itself may cache an answer, and it must
+// revalidate it each time. A proxy must not pass the answer to another client, which may lack the rights.
 const reads = "private, no-cache"
 
 // requestKey is the context key of the hashed request.
@@ -40,8 +40,8 @@ func readable(ctx huma.Context, next func(huma.Context)) {
 type hashed struct{ path, query string }
 
 // tag returns the ETag (RFC 9110, section 8.8.3) of an answer that is made from views. The tag is weak, because
-// age_seconds changes with every request. It depends on this process, the request and its caller, the events behind
-// the views, the number of trainings, and whether the views are stale. With clock set it also depends on the present
+// age_seconds changes with every request. It depends on this process, the request and its caller, the events behind the
+// views, the number of trainings, and whether the views are stale. If clock is true, it also depends on the present
 // second, as a forecast does.
 func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) string {
 	var room [128]byte
@@ -94,8 +94,8 @@ func unchanged(ifNoneMatch, tag string) error {
 	return huma.ErrorWithHeaders(huma.Status304NotModified(), http.Header{"ETag": {tag}})
 }
 
-// fixed serves an answer that is constant during the process, such as the description of the interface. Its tag is
-// strong: the hash of its bytes. The bytes are computed once.
+// fixed serves an answer that does not change while the process runs, such as the description of the interface. Its tag
+// is strong: the hash of its bytes. The bytes are computed once.
 func (s *Server) fixed(body func() ([]byte, error), contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		content, err := body()

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 )
 
-// httpMetrics are the metrics that requests and watching clients change. Those of clusters are read from views at a
-// scrape (viewCollector), those of refused requests and of connections are in package access.
+// httpMetrics are the metrics that change with requests and watching clients. The metrics of clusters are read from
+// views at a scrape (viewCollector). Those of refused requests and of connections are in package access.
 type httpMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec

@@ -173,8 +173,8 @@ func (p *idleTimeoutReader) abort() {
 	_ = p.control.SetReadDeadline(time.Now())
 }
 
-// drain lets a client that is still sending read the answer. If the connection were closed before the client is done,
-// it would be reset, and the client would lose the answer.
+// drain lets a client that is still sending read the answer. If the connection were closed before the client has sent
+// everything, the connection would be reset, and the client would lose the answer.
 func (p *idleTimeoutReader) drain() {
 	if !p.begun || p.ctx.Err() != nil {
 		return // the client waits for "100 Continue"

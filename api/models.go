@@ -38,8 +38,8 @@ func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, er
 	return &modelOutput{ETag: tag, Body: s.ask.Models(v, in.Queue)}, nil
 }
 
-// findModel returns the view with the models of the requested queue, and the tag of the answer. It replaces the name of
-// the queue if the jobs of the queue are counted under another one.
+// findModel returns the view with the models of the requested queue, and the tag of the answer. If the jobs of the
+// queue are counted under another queue, it replaces the name by that one.
 func (s *Server) findModel(ctx context.Context, in *modelInput) (v *readmodel.View, tag string, err error) {
 	if v, err = s.ask.View(in.Cluster); err != nil {
 		return nil, "", err

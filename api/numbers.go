@@ -34,7 +34,7 @@ func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 }
 
 // jsonFormats reads and writes JSON. A number outside the range of float64 is converted to a text before validation, so
-// that the validation refuses it by name.
+// that the validation refuses the field by name.
 func jsonFormats() map[string]huma.Format {
 	out := maps.Clone(huma.DefaultFormats)
 	for name, format := range out {
@@ -82,8 +82,8 @@ func plainNumbers(v any) any {
 	return v
 }
 
-// duplicateMember returns the name of a member that an object in a JSON text has twice, empty if there is none. For an
-// invalid JSON text it returns empty, because the decoder reports the error.
+// duplicateMember returns the name of a member that occurs twice in one object of a JSON text, empty if there is none.
+// For an invalid text it returns empty, because the decoder reports the error.
 func duplicateMember(data []byte) string {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var open []map[string]bool // the members so far of the enclosing objects; nil for an array

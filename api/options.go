@@ -51,8 +51,8 @@ type Options struct {
 	Admin *Admin
 	// Guard controls access; nil means a guard with Admin's token only.
 	Guard *access.Guard
-	// WasReady is set once the daemon was ready. If it outlives the server, a reload does not make the daemon not
-	// ready. Nil means a new one.
+	// WasReady is set once the daemon was ready. It may be kept from one server to the next, so that a reload does not
+	// make the daemon not ready. Nil means a new one.
 	WasReady *atomic.Bool
 	// MostBody bounds the bytes of a request's body; 0 means 1 MiB.
 	MostBody int64
@@ -75,7 +75,7 @@ type Admin struct {
 type ImportRequest struct {
 	// Cluster is the cluster of the logs.
 	Cluster string
-	// Format is the format of all files, by its name in the configuration. If it is empty, the content of each file
+	// Format is the name of the format of all files, as in the configuration. If it is empty, the content of each file
 	// decides. Columns are the columns of a dump of sacct without a header.
 	Format, Columns string
 	// Mode is the way in which the history is replayed: exact or fast. If it is empty, the number of jobs decides.
@@ -98,8 +98,8 @@ type ImportFiles interface {
 	Abort()
 }
 
-// ImportFunc imports logs of the past and returns the result once all of it is learnt. It calls progress at intervals,
-// from a goroutine of its own. An error may be a *Refused.
+// ImportFunc imports logs of the past, and returns the result when everything is learnt. It calls progress at
+// intervals, from its own goroutine. An error may be a *Refused.
 type ImportFunc func(ctx context.Context, req ImportRequest,
 	progress func(wire.ImportProgress)) (*wire.ImportReport, error)
 

@@ -91,7 +91,7 @@ func (s *Server) health() wire.Health {
 }
 
 // nothingReadAnywhere returns the condition of a daemon without any usable cluster, nil if there is a usable one. A
-// cluster is usable if it has a record, or if all its sources were read to their end and are empty.
+// cluster is usable if a record of it was read, or if all its sources were read to their end and are empty.
 func nothingReadAnywhere(views []*readmodel.View) *readmodel.Condition {
 	c := readmodel.Condition{Name: readmodel.NothingRead, Reason: "no record of any cluster has been read yet"}
 	if len(views) == 0 {

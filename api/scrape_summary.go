@@ -70,8 +70,8 @@ func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	return g.newest[v.Cluster]
 }
 
-// begin returns the newest summary. If that belongs to another view, begin starts the computation of a new one, and
-// returns a channel that is closed once the new one is finished.
+// begin returns the newest summary. If that belongs to another view, begin also starts to compute a new one, and
+// returns a channel that is closed when the new one is finished.
 func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -31,8 +31,8 @@ type Server struct {
 	close     func()
 }
 
-// Configure changes Options.StaleAfter and Options.MostBody for the next requests. Streams stay open. Answers that
-// clients have cached become invalid, so call it also after the rules of the guard have changed.
+// Configure changes Options.StaleAfter and Options.MostBody for the next requests. Streams stay open. Configure
+// invalidates the answers that clients have cached, so call it also after the rules of the guard have changed.
 func (s *Server) Configure(staleAfter time.Duration, mostBytes int64) {
 	s.ask.SetStaleAfter(staleAfter)
 	s.body.Store(cmp.Or(mostBytes, mostBody))

@@ -14,8 +14,8 @@ import (
 // namesKey is the name of the file in data_dir that holds the key for hashing users' names.
 const namesKey = "names-key"
 
-// accessOptions returns the access rules of a configuration. It creates the files of the admin token and of the key for
-// hashed names if they are missing.
+// accessOptions returns the access rules of a configuration. It creates the files with the admin token and with the key
+// for hashed names if they are missing.
 func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 	token, err := adminToken(cfg.AdminTokenFile, opts.Log)
 	if err != nil {
@@ -55,8 +55,8 @@ func trustedProxies(cfg *config.Config) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// policyOf returns the rules that define who may see what. An empty text stands for its default. A Config that was
-// not loaded from a file has empty texts.
+// policyOf returns the rules that define who may see what. An empty value stands for its default, because a Config that
+// was not loaded from a file has empty values.
 func policyOf(c config.Access) (access.Policy, error) {
 	out := access.Default()
 	out.AnonymousAuto = c.Anonymous == "" || c.Anonymous == "auto"

@@ -25,7 +25,7 @@ func (w *webAPI) history(ctx context.Context, q api.HistoryQuery) (*accuracy.Dai
 	return out, err
 }
 
-// readLedger passes each selected row of the ledger to add. It replaces the queue of a row by the name under which the
+// readLedger passes each selected row of the ledger to add. The queue of a row is replaced by the name under which the
 // cluster counts that queue now.
 func (w *webAPI) readLedger(ctx context.Context, rows modelstore.RowQuery, add func(*modelstore.Row)) error {
 	view := w.views.View(rows.Cluster)

@@ -90,8 +90,8 @@ func (c *collectingCore) openDatabase(ctx context.Context) error {
 
 func (c *collectingCore) closeDatabase() error { return c.store.Close() }
 
-// checkDatabase returns an error if "waitcast store copy" has copied only a part of the database: the daemon would
-// never read the missing records again. It also notices that the database is not the one of the last start.
+// checkDatabase returns an error if "waitcast store copy" has copied only a part of the database, because the daemon
+// would never read the missing records again. It also notices if the database is not the one of the last start.
 func (c *collectingCore) checkDatabase(ctx context.Context) error {
 	from, err := c.store.Meta(ctx, transfer.UnfinishedKey)
 	if err != nil {
@@ -173,8 +173,8 @@ func (c *collectingCore) stopWriter() error {
 	return nil
 }
 
-// dropQueued removes the deliveries that wait for the writer when the daemon stops. The next start reads them again.
-// Processing them at the stop could take many seconds if their lines are about large arrays.
+// dropQueued removes the deliveries that wait for the writer when the daemon stops. The next start reads their lines
+// again. Processing them at the stop could take many seconds if the lines are about large arrays.
 func dropQueued(deliveries <-chan *source.Delivery) {
 	for {
 		select {

@@ -28,9 +28,8 @@ type core interface {
 	// web returns the part that answers requests about forecasts, health, metrics and imports. The part stays the
 	// same as long as the core exists.
 	web() *webAPI
-	// reloadSources applies a configuration. The configuration may differ from the present one only in keys of
-	// config.EffectSources and in keys whose effect needs less work. The state is kept. After an error nothing has
-	// changed.
+	// reloadSources applies a configuration that differs from the present one only in keys of config.EffectSources, and
+	// in keys whose effect needs less work. The state is kept. After an error nothing has changed.
 	reloadSources(ctx context.Context, cfg *config.Config) error
 	// failed returns the channel that receives an error if the core cannot continue.
 	failed() <-chan error

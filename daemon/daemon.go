@@ -54,8 +54,8 @@ func New(cfg *config.Config, opts Options) *Daemon {
 }
 
 // Start opens the database, restores the state, and begins to read the logs and to answer requests. After an error
-// everything is undone; the error names the step that failed. If another process has the database open, the error is
-// a *sqlite.LockedError.
+// everything is undone; the error names the step that failed. If another process has the database open, the error is a
+// *sqlite.LockedError.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -222,7 +222,7 @@ func (d *Daemon) handler() http.Handler {
 	})
 }
 
-// newHTTPFrontend returns a frontend on a socket. At each request the frontend uses the core that is then in use. It
+// newHTTPFrontend returns a frontend on a socket. Each request uses the core that is in use at that time. The frontend
 // answers nothing before its method serve is called.
 func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
 	guard := d.core().web().guard

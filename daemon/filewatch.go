@@ -8,8 +8,8 @@ import (
 // configPollInterval is the time between two checks of the configuration file.
 const configPollInterval = time.Second
 
-// fileWatch notices that a file was changed. It polls for two reasons. Editors, configuration management and mounted
-// volumes replace files and their folders. And network file systems send no events.
+// fileWatch notices that a file was changed. It polls, because editors, configuration management and mounted volumes
+// replace files and their folders, and because network file systems send no events.
 type fileWatch struct {
 	path string
 	used string // content that was loaded or refused
@@ -22,7 +22,7 @@ func newFileWatch(path string) *fileWatch {
 }
 
 // changed reports whether the file has new content. The content must be the same at two checks in a row, because its
-// author may still be writing. changed then records the content as used.
+// author may still be writing. The reported content then counts as used.
 func (w *fileWatch) changed() bool {
 	if w.path == "" {
 		return false

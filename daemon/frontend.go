@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// httpFrontend receives the requests. It stays when the core is replaced, unless keys of config.EffectListener
-// change. If they change, the socket is still kept if the address is the same.
+// httpFrontend receives the requests. It stays when the core is replaced, unless keys of config.EffectListener change.
+// Even then the socket is kept if the address is the same.
 type httpFrontend struct {
 	socket *net.TCPListener
 	bound  *access.Connections

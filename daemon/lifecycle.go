@@ -28,8 +28,8 @@ func (s *step) named(during string, err error) error {
 // lifecycle runs steps and can undo them in reverse order. Only one goroutine at a time may use it.
 type lifecycle struct{ done []step }
 
-// start runs steps in order. On error it undoes all steps, including the steps of earlier calls; the error names the
-// step. A step may start further steps.
+// start runs steps in order. On error it undoes all steps, including those of earlier calls; the error names the step
+// that failed. A step may start further steps.
 func (l *lifecycle) start(ctx context.Context, steps ...step) error {
 	for _, s := range steps {
 		if s.start != nil {

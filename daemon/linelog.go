@@ -86,8 +86,8 @@ func (l *lineLogger) backwards(d *source.Delivery) {
 	}
 }
 
-// clockTolerance is the maximum time by which a record may be older than a record before it without a message. The
-// clocks of hosts differ, and a scheduler dates a record by the time at which it noticed the event.
+// clockTolerance is the maximum time by which a record may be older than an earlier one without a message in the log.
+// The clocks of hosts differ, and a scheduler dates a record by the time at which it noticed the event.
 const clockTolerance = time.Minute
 
 // For each source, at most badLineBurst messages of a kind are logged per badLineInterval.

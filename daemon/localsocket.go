@@ -19,8 +19,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// localSocket is a Unix socket. The kernel reports the user of each caller. The socket uses plain HTTP and exists as
-// long as the daemon. Each request uses the core that is then in use.
+// localSocket is a Unix socket on which the daemon answers requests. The kernel reports the user of each caller. The
+// socket uses plain HTTP and exists as long as the daemon. Each request uses the core that is in use at that time.
 type localSocket struct {
 	path    string
 	socket  *net.UnixListener
@@ -79,9 +79,9 @@ func (d *Daemon) closeLocal() error {
 	return err
 }
 
-// listenLocal creates a socket with the configured mode. It first creates the socket in a hidden folder that only the
-// daemon can enter. It moves the socket when the mode is set, so callers never see another mode. It replaces a socket
-// that a killed daemon left behind.
+// listenLocal creates a socket with the configured mode. It creates the socket in a hidden folder that only the daemon
+// can enter, and moves it when the mode is set, so callers never see another mode. It replaces a socket that a killed
+// daemon left behind.
 func listenLocal(ctx context.Context, cfg *config.Config) (*net.UnixListener, error) {
 	mode, err := strconv.ParseUint(cfg.SocketMode, 8, 32)
 	if err != nil {

@@ -128,8 +128,8 @@ func (l *LogLevel) Configure(text string) error {
 	return nil
 }
 
-// fallBack returns to the configured level when the time of the change with the given number is over. It does nothing
-// if the level has been changed again since then.
+// fallBack returns to the configured level when the time of a temporary change is over. change is the number of that
+// change: fallBack does nothing if the level has been changed again since then.
 func (l *LogLevel) fallBack(change int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *LogLevel) fallBack(change int) {
 	}
 }
 
-// become sets the level and cancels a scheduled return to the configured level. It logs the change even if the level
+// become sets the level and cancels a scheduled return to the configured level. The change is logged even if the level
 // hides messages of level info.
 func (l *LogLevel) become(level zapcore.Level, why string) {
 	if l.stop != nil {

@@ -18,10 +18,10 @@ func (d *Daemon) service() systemd.Service {
 	return systemd.Service{Status: d.statusLine, Alive: d.alive}
 }
 
-// alive returns an error if the daemon does not work, for one of two reasons. First, the writer has not completed a
-// round of its loop within limit, and does not wait for a database that fails. Second, the HTTP interface does not
-// answer. Any answer counts. TLS refuses plain HTTP, and authentication refuses callers without a password, but both
-// show that connections are accepted and served.
+// alive returns an error if the daemon does not work: either the writer has not completed a round of its loop within
+// limit, and does not wait for a database that fails; or the HTTP interface does not answer. Any answer counts. TLS
+// refuses plain HTTP, and authentication refuses callers without a password, but even a refusal shows that connections
+// are accepted and served.
 func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	if idle := d.core().idle(); idle > limit {
 		return fmt.Errorf("the writer has done nothing for %s", idle.Round(time.Second))

@@ -98,8 +98,8 @@ func (o *oneShot) fruitless(jobs int64) error {
 	return nil
 }
 
-// read chooses between two ways. It reads whole jobs in bulk if every source reports whole jobs and nothing is
-// forgotten: then the order in which jobs end does not matter. Otherwise it folds events.
+// read reads the logs in one of two ways. It reads whole jobs in bulk if every source reports whole jobs and nothing is
+// forgotten; then the order in which jobs end does not matter. Otherwise it folds events.
 func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	bulk := cfg.Models.Forget == 0
 	for _, s := range o.sources {

@@ -9,15 +9,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// stopGrace is the maximum time for an orderly stop. After it, unfinished work is abandoned. Nothing is lost: the
+// stopGrace is the maximum time for an orderly stop. Work that is unfinished then is abandoned. Nothing is lost: the
 // next start reads the logs again from the last checkpoint.
 const stopGrace = 10 * time.Second
 
 // queued is the number of deliveries that may wait for the writer.
 const queued = 16
 
-// batchLines is the maximum number of lines in one delivery. Before a delivery is committed, every submission in it
-// is forecast. One forecast takes 1 ms to about 15 ms of CPU time. It takes longest if a few hundred jobs wait.
+// batchLines is the maximum number of lines in one delivery. Every submission in a delivery is forecast before the
+// delivery is committed. One forecast takes 1 ms to about 15 ms of CPU time; it takes longest if a few hundred jobs
+// wait.
 const batchLines = 256
 
 // Options are the inputs of a daemon besides its configuration.

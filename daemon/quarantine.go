@@ -66,8 +66,8 @@ func badLine(b *modelstore.BadLine) wire.BadLine {
 	}
 }
 
-// escaped returns bytes as printable text. It doubles a backslash. It replaces each byte of a rune that is not
-// printable, and each byte that is not UTF-8, by \xNN.
+// escaped returns bytes as printable text. A backslash is doubled. Each byte of a rune that is not printable, and each
+// byte that is not UTF-8, becomes \xNN.
 func escaped(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {

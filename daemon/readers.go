@@ -23,7 +23,7 @@ type openReader struct {
 	config source.Config
 	reader reader
 	// caughtUp is closed by setCaughtUp when the source has been read to its end for the first time. delivered is the
-	// number of deliveries of the source. after has the readers that must have caught up before this reader begins.
+	// number of deliveries of the source. after has the readers that must have caught up before this one begins.
 	caughtUp    chan struct{}
 	setCaughtUp func()
 	delivered   *atomic.Int64

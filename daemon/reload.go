@@ -17,7 +17,7 @@ import (
 )
 
 // Reload puts another configuration into force, wholly or not at all. It changes only the parts that the changed keys
-// concern (config.PlanReload). If the core is replaced, requests are answered from the last published views until the
+// affect (config.PlanReload). If the core is replaced, requests are answered from the last published views until the
 // state is restored. If the configuration cannot be used, Reload returns the reason as an error and restores the old
 // configuration. If that is impossible too, the channel Failed receives an error.
 func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
@@ -134,8 +134,8 @@ func (d *Daemon) prepareSocket(ctx context.Context, cfg *config.Config) (*net.TC
 	return newSocket(ctx, cfg.Listen)
 }
 
-// replaceFrontend starts to serve on another frontend. If both share a socket, the old frontend must stop using it
-// first. Connections that come meanwhile wait in the socket.
+// replaceFrontend starts to serve on another frontend. If both use the same socket, the old frontend must stop using it
+// first. Connections that arrive meanwhile wait in the socket.
 func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	if next.socket != old.socket {
 		next.serve(d.fail)
@@ -151,8 +151,8 @@ func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	}
 }
 
-// update changes parts of the core that is in use. It first reads the access rules and replaces the sources; both can
-// fail. It applies the rules last, because applying them cannot fail.
+// update changes parts of the core that is in use. It first reads the access rules and replaces the sources, because
+// both can fail. It applies the rules last, because that cannot fail.
 func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.ReloadPlan) error {
 	apply := func() {}
 	if plan.Has(config.EffectAccess, config.EffectListener) {

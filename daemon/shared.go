@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Several daemons can share a PostgreSQL database. A daemon that collects holds the lease of its space. A daemon with
-// the same configuration that finds the lease taken stands by. It answers requests from the other daemon's journal,
+// Several daemons can share a PostgreSQL database. A daemon that collects holds the lease of its space. If a daemon
+// with the same configuration finds the lease taken, it stands by: it answers requests from the other daemon's journal,
 // and takes over when the lease expires.
 
-// shapeKey is the key under which a collecting daemon stores fields of its configuration. Other daemons need them to
-// follow its journal. fingerprintKey is the key that package pipeline uses too.
+// shapeKey is the key under which a collecting daemon stores those fields of its configuration that other daemons need
+// to follow its journal. fingerprintKey is the key that package pipeline uses too.
 const (
 	shapeKey       = "shape"
 	fingerprintKey = "fingerprint"

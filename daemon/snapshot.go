@@ -116,8 +116,8 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 	return slurm.NewSnapshot(cfg), nil
 }
 
-// logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is the
-// answer of the scheduler newer than all records of the logs that were read.
+// logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is an answer
+// of the scheduler newer than all records of the logs.
 func (c *collectingCore) logsRead(machine config.Cluster) bool {
 	polled := map[string]bool{}
 	for _, s := range machine.Sources {

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// startCore starts the core that a configuration needs. That core either collects, or serves the spaces of a shared
-// database. own are metrics of the daemon that outlive a core.
+// startCore starts the core that a configuration needs: it either collects, or serves the spaces of a shared database.
+// own are metrics of the daemon that outlive a core.
 func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (core, error) {
 	if cfg.ServeOnly {
 		return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own)})

@@ -49,8 +49,8 @@ var release = regexp.MustCompile(`^[0-9]{2}\.[0-9]{2}(\.[0-9]{1,3})?`)
 // maxVersions is the maximum number of values of the label.
 const maxVersions = 20
 
-// label returns the value of the label "version", for example "22.05.8", or "unknown". It returns "other" for a text
-// that is no version, and for further versions when there are maxVersions values.
+// label returns the value of the label "version", for example "22.05.8", or "unknown" if version is empty. It returns
+// "other" for a text that is no version, and for new versions when there are maxVersions values already.
 func (u *unknownLines) label(version string) string {
 	if version == "" {
 		return "unknown"

@@ -1,5 +1,5 @@
-// Package access controls access to waitcast's HTTP interface: credentials and their roles, the display of users'
-// names, limits per client, and the headers of every answer. It is independent of the contents of answers.
+// Package access controls access to waitcast's HTTP interface: credentials and their roles, how users' names are shown,
+// limits per client, and the headers of every answer. It does not depend on the contents of answers.
 package access
 
 import (

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// keptPasswords is the maximum number of correct passwords that are remembered. bcrypt takes 0.1 s by design, so a
-// password is checked with it only once.
+// keptPasswords is the maximum number of correct passwords that are remembered. Checking a password with bcrypt takes
+// 0.1 s by design, so this is done only once per password.
 const keptPasswords = 1000
 
 // passwords checks passwords against bcrypt hashes, one at a time.

@@ -18,8 +18,8 @@ const (
 	reserve = 32
 	// reserveHeader is the time within which the first request on a connection of the reserve must arrive.
 	reserveHeader = 2 * time.Second
-	// slowAfter is the time after which a connection may be closed in favour of another one if its client does not send
-	// the body of a request, or does not read the answer.
+	// slowAfter is how long the client of a connection may be slow, in sending the body of a request or reading the
+	// answer, before the connection may be closed in favour of another one.
 	slowAfter = time.Second
 )
 
@@ -48,8 +48,8 @@ type connGroup struct {
 	idle, slow list.List
 }
 
-// NewConnections returns Connections with a maximum for all and one per address; 0 means no limit. Connections from
-// this host and from proxies count only towards the total.
+// NewConnections returns Connections with a maximum number of all connections and one per address; 0 means no limit.
+// Connections from this host and from proxies count only towards the total.
 func NewConnections(most, perClient int, proxies []netip.Prefix) *Connections {
 	c := &Connections{
 		most: most, perClient: perClient, proxies: proxies, peers: map[string]int{},
@@ -131,7 +131,7 @@ func AwaitBody(r *http.Request) (done func()) {
 	return func() { b.block(-1) }
 }
 
-// answered marks the connection of an answered request as idle. Otherwise a connection would seem busy while the
+// answered marks the connection of an answered request as idle. Otherwise the connection would seem busy while the
 // server waits for the rest of a body that no handler reads.
 func answered(r *http.Request) {
 	b, _ := r.Context().Value(connKey{}).(*boundConn)
@@ -219,8 +219,8 @@ func (c *Connections) enter(conn net.Conn) *boundConn {
 	return b
 }
 
-// evict removes and returns the connection of a group that may be replaced, nil if there is none. The caller holds the
-// lock, and closes the connection after releasing it.
+// evict removes and returns the connection of a group that may be replaced first, nil if there is none. The caller
+// holds the lock, and closes the connection after releasing the lock.
 func (c *Connections) evict(g *connGroup) *boundConn {
 	reason, first := "idle", g.idle.Front()
 	if first == nil {
@@ -277,8 +277,8 @@ func (c *Connections) count() {
 	c.reserved.Set(float64(c.groups[1].n))
 }
 
-// note receives the state of a connection from its server. A connection becomes active in HTTP/1 when the header of a
-// request has arrived, in HTTP/2 when a stream begins.
+// note receives the state of a connection from its server. A connection becomes active when the header of a request has
+// arrived (HTTP/1) or a stream begins (HTTP/2).
 func (c *Connections) note(conn net.Conn, state http.ConnState) {
 	b := boundOf(conn)
 	if b == nil || state != http.StateActive && state != http.StateIdle {
@@ -351,8 +351,8 @@ func (b *boundConn) SetDeadline(t time.Time) error {
 	return errors.Join(b.SetReadDeadline(t), b.SetWriteDeadline(t))
 }
 
-// deadline returns the deadline to set. This is the given one, or that of the reserve if it comes first and there was
-// no request yet. In the second case the given deadline is applied at the first request.
+// deadline returns the deadline to set: the deadline of the reserve if that comes first and there was no request yet,
+// otherwise t. In the first case t is kept and applied at the first request.
 func (b *boundConn) deadline(t time.Time, kept *time.Time) time.Time {
 	if b.group == 0 {
 		return t

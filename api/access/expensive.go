@@ -37,9 +37,9 @@ type Slot struct {
 	request *fairqueue.Request
 }
 
-// Enter waits for a slot to compute an expensive request of a caller. The costs are numbers of forecasts. cost is for
-// the work up to the first Step; expected is for the whole request, as far as it is known. Without a slot, Enter
-// returns the reason and the time after which to retry.
+// Enter waits for a slot to compute an expensive request of a caller. Costs are numbers of forecasts: cost for the work
+// up to the first Step, expected for the whole request as far as that is known. Without a slot, Enter returns the
+// reason and the time after which to retry.
 func (g *Guard) Enter(ctx context.Context, c Caller, cost, expected float64) (*Slot, *wire.Problem, time.Duration) {
 	waiting, cancel := context.WithTimeoutCause(ctx, enterPatience, errImpatient)
 	defer cancel()
@@ -56,8 +56,8 @@ func (g *Guard) Enter(ctx context.Context, c Caller, cost, expected float64) (*S
 // Expect announces further work, in forecasts.
 func (s *Slot) Expect(cost float64) { s.request.Expect(cost) }
 
-// Step reports that a piece of work begins, with its cost in forecasts. If the request of another client goes first,
-// Step waits for the next slot. After an error the work must be stopped.
+// Step reports that a piece of work begins, with its cost in forecasts. If another client's request goes first, Step
+// waits for the next slot. After an error the work must be stopped.
 func (s *Slot) Step(ctx context.Context, c Caller, cost float64) (*wire.Problem, time.Duration) {
 	if err := s.request.Step(ctx, cost); err != nil {
 		return s.guard.noSlot(c, err)

@@ -19,12 +19,12 @@ import (
 
 // Limits bound the requests of clients. 0 means no limit.
 type Limits struct {
-	// PerSecond and Burst bound the average and the momentary number of requests of one client. Clients on this host
-	// are not limited, unless a proxy there names its client.
+	// PerSecond and Burst bound the rate and the bursts of requests of one client. Clients on this host are not
+	// limited, except those that a proxy on this host names.
 	PerSecond float64
 	Burst     int
 	// Expensive is the maximum number of expensive requests (with many candidates) that are computed at a time.
-	// ExpensiveWaiting is the maximum number of those of one client that wait.
+	// ExpensiveWaiting is the maximum number of expensive requests of one client that wait.
 	Expensive, ExpensiveWaiting int
 	// Proxies are trusted to name their clients (X-Forwarded-For).
 	Proxies []netip.Prefix
@@ -61,8 +61,8 @@ type Guard struct {
 }
 
 const (
-	// failuresPerSecond and failuresBurst bound the wrong passwords and munge credentials of one client. Each
-	// password costs the time of a bcrypt hash, and each credential a process.
+	// failuresPerSecond and failuresBurst bound the rate and the bursts of one client's wrong passwords and munge
+	// credentials. Each password costs the time of a bcrypt hash, and each credential a process.
 	failuresPerSecond, failuresBurst = 1, 20
 )
 
@@ -153,8 +153,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // errAnswered means that a request has been answered already.
 var errAnswered = errors.New("answered")
 
-// identify determines the caller of a request. It ignores a credential of a kind that is not configured, because that
-// may be meant for a proxy.
+// identify determines the caller of a request. It ignores a kind of credential that is not configured, because the
+// credential may be meant for a proxy.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch token := strings.TrimSpace(rest); {
@@ -190,8 +190,8 @@ const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daem
 	"its admin_token_file (admin-token in its data_dir); " +
 	"the command waitcast takes it from --token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"
 
-// ofToken returns the caller to whom the token of a request belongs. Only the Authorization header (RFC 6750, section
-// 2.1) can carry a token. Browsers do not send that header automatically, unlike cookies.
+// ofToken returns the caller to whom a token belongs. The token comes only from the Authorization header (RFC 6750,
+// section 2.1), which browsers, unlike cookies, do not send automatically.
 func (g *Guard) ofToken(token string) (Caller, bool) {
 	hash, r := sha256.Sum256([]byte(token)), g.rules.Load()
 	if c, ok := r.admin[hash]; ok {
@@ -266,8 +266,9 @@ func (g *Guard) SeesOthers(c Caller) bool {
 	return c.Role == Admin || c.Role >= g.others() && c.Role > None
 }
 
-// MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Users'
-// names are restricted because a forecast reveals what that user did. Accounts are not: many people share one.
+// MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Users' names
+// are restricted because a forecast reveals what that user did. Accounts are not restricted by name, because many
+// people share one.
 func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	if user == "" && account == "" || g.SeesOthers(c) {
 		return nil

@@ -87,8 +87,8 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	return c
 }
 
-// clientOf returns the address that a request came from, or the one behind the nearest trusted proxy
-// (X-Forwarded-For). Of an IPv6 address it returns the first 64 bits, because one host may have all addresses in that
+// clientOf returns the address that a request came from, or the address that the nearest trusted proxies report
+// (X-Forwarded-For). From an IPv6 address it takes the first 64 bits, because one host may have all addresses in that
 // network.
 func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

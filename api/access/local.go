@@ -68,8 +68,8 @@ func (u *localUsers) name(uid uint32) string {
 	return one.name
 }
 
-// lookUpUser looks up the name of a uid with getent. A program without cgo reads /etc/passwd only, but most clusters
-// have their users in a directory; getent uses all configured sources.
+// lookUpUser returns the name of a uid. It also calls getent, because a program without cgo reads only /etc/passwd, but
+// most clusters have their users in a directory. getent uses all configured sources.
 func lookUpUser(uid uint32) string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {
@@ -88,8 +88,8 @@ func lookUpUser(uid uint32) string {
 	return fields[0]
 }
 
-// ofSocket returns the caller of a request over a Unix socket of this host. Root and the daemon's own user are no
-// administrators on the socket, because programs that forward a socket for others often run as one of them.
+// ofSocket returns the caller of a request over a Unix socket of this host. Root and the daemon's own user are not
+// administrators on the socket, because programs that forward a socket for others often run as one of these users.
 func (g *Guard) ofSocket(ctx context.Context) (Caller, bool) {
 	b, _ := ctx.Value(connKey{}).(*boundConn)
 	if b == nil {

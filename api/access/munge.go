@@ -44,8 +44,8 @@ type mungeError struct{ why string }
 
 func (e *mungeError) Error() string { return "the munge credential is not valid: " + e.why }
 
-// uid returns the uid of the user who made a credential for the server with the given name. munged checks that the
-// credential belongs to its realm, has not expired, and was not decoded before on this host.
+// uid returns the uid of the user who made a credential for the server with the given name. munged itself checks that
+// the credential belongs to its realm, has not expired, and was not decoded before on this host.
 func (m *munge) uid(ctx context.Context, credential, host string) (uint32, error) {
 	if len(credential) > mungeMost || !strings.HasPrefix(credential, "MUNGE:") || !strings.HasSuffix(credential, ":") {
 		return 0, &mungeError{"it is none of the program munge"}
@@ -150,9 +150,9 @@ func (g *Guard) unmunged(r *http.Request, credential string) (Caller, error) {
 	return c, nil
 }
 
-// mungeProtected returns nil if a munge credential may come on the connection of a request, otherwise the reason why
-// not. On an unprotected connection others could read and use the credential. The server's certificate must be valid
-// for the host name that the client used. Otherwise a credential made for another server could be used here.
+// mungeProtected returns nil if a munge credential may be sent on the connection of a request, otherwise the reason why
+// not. On an unprotected connection others could read and use the credential. With TLS, the server's certificate must
+// be valid for the host name that the client used, otherwise a credential made for another server could be used here.
 func (g *Guard) mungeProtected(r *http.Request, host string) error {
 	if r.TLS != nil {
 		return g.mungeNamed(host)

@@ -44,8 +44,8 @@ func newOrigins(sites []string) (*origins, error) {
 	return o, nil
 }
 
-// answer sets the headers by which a browser lets a page of another site read the answer. If the request is a
-// preflight request, answer also sends the response, and returns true.
+// answer sets the headers by which a browser lets a page of another site read the answer. If the request is a preflight
+// request, answer also answers it, and returns true.
 func (o *origins) answer(w http.ResponseWriter, r *http.Request) bool {
 	if o.cors == nil {
 		return false

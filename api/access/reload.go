@@ -13,7 +13,7 @@ import (
 // most this time.
 const recheck = time.Second
 
-// reloaded is a value that is read from files. It is read again when one of them changes. If the files are unusable,
+// reloaded is a value that is read from files, and read again when one of them changes. If the files become unusable,
 // the old value stays. The files are checked at each use of the value, so no goroutine is needed.
 type reloaded[T any] struct {
 	// kind is the name of the file in the log and in metrics: tokens, web_config.

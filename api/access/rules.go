@@ -29,8 +29,8 @@ type rules struct {
 	scrapes  *limiter // limits of scrapes, which do not count towards the other limits
 }
 
-// Prepare reads the files of other options and returns a function that puts them into force, for the next requests.
-// After an error the present rules stay in force. Parts with unchanged options are kept with their counts, so that a
+// Prepare reads the files of new options and returns a function that puts the options into force, for the next
+// requests. After an error the present rules stay in force. Parts with unchanged options keep their counts, so that a
 // client gets no second burst. Now, Log and Registry remain those of New.
 func (g *Guard) Prepare(o Options) (apply func(), err error) {
 	if o.Policy.Users == Hashed && o.Names == nil {
@@ -70,8 +70,8 @@ func (g *Guard) Prepare(o Options) (apply func(), err error) {
 	}, nil
 }
 
-// openFiles reads the files of new rules. A file that the old rules also use is not read now: it keeps its content,
-// and is read again when it changes.
+// openFiles reads the files of new rules. A file that the old rules also use is not read now: its content is kept, and
+// it is read again when it changes.
 func (g *Guard) openFiles(r, old *rules) error {
 	switch path := r.options.TokensFile; path {
 	case "":

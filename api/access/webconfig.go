@@ -26,8 +26,8 @@ type webConfig struct {
 }
 
 // readWebConfig reads and checks a web-config file by the rules of exporter-toolkit. It also returns the names of all
-// files that it has read. The toolkit's own handler is not used: it requires a password of everybody, even of callers
-// with a token, and answers 500 to all requests while the file is invalid.
+// files that it read. The toolkit's own handler is not used: it requires a password of everybody, even of callers with
+// a token, and answers 500 to all requests while the file is invalid.
 func readWebConfig(path string) (*webConfig, []string, error) {
 	files := []string{path}
 	content, err := os.ReadFile(path)

@@ -102,8 +102,8 @@ func overNodes(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// overUpNodes refuses, for now, a request that fits only once nodes that are down are up again. It refuses nothing if
-// an outage explains why they are down.
+// overUpNodes refuses, for now, a request that fits only when nodes that are down come back. It refuses nothing if an
+// outage explains why they are down.
 func overUpNodes(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	d := pool.Dimension(req)
@@ -308,9 +308,9 @@ func caps(l *job.Limit, req *job.Attributes) []limitCap {
 	}, ofGPUs...)
 }
 
-// enforced returns the limits that surely apply to a request. These are the limits of a QOS that the request names or
-// the queue has, and those of associations that match account, user and queue. It returns none if the scheduler does
-// not enforce limits.
+// enforced returns the limits that certainly apply to a request: those of a QOS that the request names or the queue
+// has, and those of associations that match account, user and queue. It returns none if the scheduler does not enforce
+// limits.
 func enforced(v *readmodel.View, req *job.Attributes) []*job.Limit {
 	if v.Facts == nil || !v.Facts.Enforced.Limits {
 		return nil
@@ -343,8 +343,8 @@ func owner(l *job.Limit) string {
 	return "account " + l.Account
 }
 
-// warnings describes what may prevent a request from starting, although that is not certain: bounds that were learned
-// from use, and a queue that is closed now.
+// warnings describes what may prevent a request from starting, but not certainly: bounds that were learned from use,
+// and a queue that is closed now.
 func warnings(v *readmodel.View, req *job.Attributes) []string {
 	var out []string
 	pool := v.Pool(req.Queue)
@@ -379,9 +379,9 @@ func where(v *readmodel.View, queue string) string {
 }
 
 // notConsidered returns the requested resources that do not influence the forecast. The engine simulates processors
-// and, if it knows the nodes, all their resources. Strict first come, first served simulates the binding dimension of
-// the pool. The result "limits" means that limits of a QOS or an association were not simulated. That is the case in
-// a large pool, before the engine has learnt enough, or if the limits bound usage over time.
+// and, if it knows the nodes, all their resources. Strict first come, first served simulates only the binding dimension
+// of the pool. The result "limits" means that limits of a QOS or an association were not simulated. That is so in a
+// large pool, before the engine has learnt enough, or if the limits bound usage over time.
 func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension,
 	learnt *engine.Forecast) []string {
 	var out []string

@@ -22,8 +22,8 @@ type Analysis struct {
 	KS     []float64 // KS distance of each class's window to its uniform-log law, NaN without a law
 }
 
-// analyses caches the newest analysis of every queue. An analysis takes about 100 ms on a full history. So analyses
-// are made on demand, one at a time, and once per view.
+// analyses caches the newest analysis of every queue. An analysis of a full history takes about 100 ms. So analyses are
+// made on demand, one at a time, and once per view.
 type analyses struct {
 	mu      sync.Mutex
 	newest  map[[2]string]*Analysis
@@ -73,7 +73,7 @@ func (a *analyses) of(v *readmodel.View, queue string, maxAge time.Duration, now
 	return k
 }
 
-// distances returns the Kolmogorov-Smirnov distances of the lifetimes of each class to the uniform-log law that is
+// distances returns, for each class, the Kolmogorov-Smirnov distance of the lifetimes to the uniform-log law that is
 // fitted to them. It passes over the whole window of each class.
 func distances(m *livemodels.QueueView) []float64 {
 	out := make([]float64, len(livemodels.Classes()))

@@ -13,9 +13,9 @@ import (
 )
 
 // cause returns the cause that prevents a request from starting at once; nil if it starts at once by the forecast. As
-// in Slurm's reasons, causes that hold even on an idle machine come first, then the jobs ahead. Except for planned
-// outages, the class of the cause is the one that the ledger would record for such a submission. account is the account
-// of the request.
+// in Slurm's reasons, causes that would hold even on an idle machine come first, then the jobs ahead. Except for
+// planned outages, the class of the cause is the one that the ledger would record for such a submission. account is the
+// account of the request.
 func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engine.Forecast, account string,
 	caller Caller) *wire.Cause {
 	queue := queueFacts(v, w.Queue)
@@ -52,7 +52,7 @@ func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engin
 }
 
 // startsAtOnce reports whether the job starts within one second of its submission with a probability of at least 0.5.
-// It is one second because schedulers write whole seconds.
+// The second is needed because schedulers write whole seconds.
 func startsAtOnce(w *wire.Wait) bool { return w.WaitSeconds.P50 != nil && *w.WaitSeconds.P50 <= 1 }
 
 // limitByThoseAhead explains a wait for a limit that the request does not exceed yet, but will exceed later.
@@ -93,8 +93,8 @@ func blocked(seconds []float64) *wire.Quantiles {
 	return &q
 }
 
-// keptFor describes which limit blocks a request, and for how long by the forecast, or that no nodes have room for
-// it. It returns "" if neither is the cause.
+// keptFor describes the limit that blocks a request and for how long it does by the forecast, or that no nodes have
+// room for the request. It returns "" if neither is the cause.
 func keptFor(c *wire.Cause) string {
 	if c != nil && c.Detail == noRoom {
 		return noRoom

@@ -17,12 +17,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// playedJobs is the maximum number of running and waiting jobs for which an answer is explained by a simulation of
+// playedJobs is the maximum number of running and waiting jobs with which an answer is explained by a simulation of
 // first come, first served. With more jobs the simulation would take milliseconds.
 const playedJobs = 300
 
-// forecast returns the engine's forecast, and explains it with a simulation of strict first come, first served. If
-// the engine has no forecast yet, the simulation gives the answer. Without either there is an error.
+// forecast returns the engine's forecast, and explains it with a simulation of strict first come, first served. If the
+// engine has no forecast yet, the answer comes from the simulation. If neither has one, there is an error.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
@@ -84,8 +84,8 @@ func addExperts(w *wire.Wait, s *engine.Forecast) {
 	}
 }
 
-// TypicalWait forecasts the wait of a typical job as GET /v1/wait does. +Inf means that a level is never reached. The
-// result is nil if no forecast is possible.
+// TypicalWait forecasts the wait of a typical job as GET /v1/wait does, in seconds by level. +Inf means that the level
+// is never reached. The result is nil if no forecast is possible.
 func (s *Service) TypicalWait(v *readmodel.View, now time.Time, t *readmodel.Typical) []float64 {
 	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
 	if err != nil || f == nil {

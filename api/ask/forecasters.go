@@ -9,9 +9,9 @@ import (
 // keptForecasters is the number of forecasters that survive garbage collection with their scratch memory.
 const keptForecasters = 2
 
-// forecasterPool lends forecasters, each to one goroutine at a time. The scratch memory of a forecaster is up to a
-// few MB. A sync.Pool is emptied by every second garbage collection, so a few forecasters are kept permanently.
-// Consecutive requests then allocate the memory once.
+// forecasterPool lends forecasters, each to one goroutine at a time. A forecaster has up to a few MB of scratch memory.
+// A sync.Pool is emptied by every second garbage collection, so a few forecasters are kept permanently, and consecutive
+// requests need not allocate the memory again.
 type forecasterPool struct {
 	kept  chan *predictor.Forecaster
 	spare sync.Pool // further forecasters, while many requests are served concurrently

@@ -19,8 +19,8 @@ const (
 	ignoresEarlyEnds   = "early_ends"
 )
 
-// ignored returns the causes of waits that a method ignores. ranked means that the jobs ahead are ordered by the
-// known rules of the scheduler. Without those rules, first come, first served ignores priorities too.
+// ignored returns the causes of waits that a method ignores. ranked is true if the jobs ahead are ordered by the known
+// rules of the scheduler. Without those rules, first come, first served ignores priorities too.
 func ignored(method string, ranked bool) []string {
 	experts := ensemble.Names()
 	switch method {

@@ -30,8 +30,8 @@ func futureInstant(field, text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// startBy parses the deadline for a start; without one it returns the zero Time. It refuses a text such as 09:00,
-// which as a duration would mean nine minutes.
+// startBy parses the deadline for a start; an empty text gives the zero Time. It refuses a text such as 09:00, which as
+// a duration would mean nine minutes.
 func startBy(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -59,8 +59,9 @@ func probabilityBy(d *waittime.Distribution, by, now time.Time) *wire.StartBy {
 const (
 	// curvePoints is the number of equal steps of a curve.
 	curvePoints = 120
-	// curveBeyond is the length of a curve above the highest quantile, on the logarithmic scale. It is small, because
-	// values above the highest quantile are guesses. leastCurve is the minimum length of a curve in seconds.
+	// curveBeyond is the length of the part of a curve above the highest quantile, on the logarithmic scale. It is
+	// small, because values above the highest quantile are guesses. leastCurve is the minimum length of a curve in
+	// seconds.
 	curveBeyond, leastCurve = .45, 600
 )
 

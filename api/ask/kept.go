@@ -16,9 +16,8 @@ import (
 	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// limitCause returns the cause for a request that a limit prevents from starting: which limit blocks it, and which
-// amount of the limit becomes free, and when. It names the job that frees the amount only to callers that may see
-// that job.
+// limitCause returns the cause for a request that a limit prevents from starting: the limit, how much of it becomes
+// free, and when. It names the job that frees the amount only to callers that may see that job.
 func limitCause(v *readmodel.View, queue, account string, k *enginepools.Kept, caller Caller) *wire.Cause {
 	c := causeOf(job.LimitReached, inUse(v.Engine.Limits.Limit(k.Key), account, k))
 	addFreed(c, k.Kind, v.Freed(queue, k), caller)

@@ -24,8 +24,8 @@ const (
 	leastRuns = 10
 	// mostHabits is the maximum number of job names whose habits are reported. Each takes up to two forecasts.
 	mostHabits = 8
-	// A shorter limit is proposed only if it would have been enough for the share enoughRuns of the runs. It must
-	// also be spareTime times the time in which 9/10 of the runs ended.
+	// enoughRuns is the share of the runs for which a shorter limit must have been enough to be proposed. The limit
+	// must also be at least spareTime times the time in which 9/10 of the runs ended.
 	enoughRuns, spareTime = .95, 1.25
 )
 
@@ -112,7 +112,7 @@ func newestOf(v *readmodel.View, own func(*cluster.Job) bool) []*cluster.Job {
 	})
 }
 
-// habit reports how long the jobs of a name ran. newest is the newest waiting or running job of that name, nil if
+// habit reports how long the jobs with a name ran. newest is the newest waiting or running job with that name, nil if
 // there is none.
 func (q *MeQuery) habit(now time.Time, name string, newest *cluster.Job, runs []livemodels.Run) wire.Habit {
 	out := wire.Habit{Name: name, Runs: len(runs)}
@@ -166,8 +166,8 @@ func ended(n int) string {
 	return fmt.Sprintf("%d runs are known", n)
 }
 
-// shorterLimit returns the shortest round limit that would suffice for nearly all runs, 0 if it is not shorter than the
-// requested one. needed are the runtimes in seconds, sorted, +Inf for a run that reached its limit.
+// shorterLimit returns the shortest round limit that would suffice for nearly all runs, 0 if that is not shorter than
+// the requested one. needed are the sorted runtimes in seconds, with +Inf for a run that reached its limit.
 func shorterLimit(needed []float64, limit time.Duration) time.Duration {
 	least := math.Max(stat.Quantile(enoughRuns, stat.Empirical, needed, nil),
 		spareTime*stat.Quantile(.9, stat.Empirical, needed, nil))

@@ -121,8 +121,8 @@ func (q *sizeQuery) previousAdvice() advice.Standing {
 	return advice.Standing{}
 }
 
-// standingAdvice returns the advice that stands after a result. Advice with a time in the future counts from now on;
-// such a time results if a clock was set back.
+// standingAdvice returns the advice that is in force after a result: the previous advice, or the new best size. An
+// advice from the future, which exists if a clock was set back, counts as given now.
 func (q *sizeQuery) standingAdvice(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
 	now := instantSeconds(q.service.now())
 	standing.Since = min(standing.Since, now)

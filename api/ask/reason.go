@@ -15,8 +15,8 @@ import (
 	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// reason describes the forecast in one sentence. It names the free processors, the jobs ahead, the start that follows
-// from those, whether the forecast agrees with that, and the basis of the forecast.
+// reason describes the forecast in one text. It names the free processors, the jobs ahead, the start that follows from
+// these, whether the forecast agrees with that start, and the basis of the forecast.
 func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Forecast) string {
 	parts := []string{situation(w, q.mayStart(w))}
 	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
@@ -52,8 +52,8 @@ func (q *WaitQuery) mayStart(w *wire.Wait) bool {
 	return w.Refused == nil && !facts.Closed && !facts.Down && keptFor(w.Cause) == ""
 }
 
-// situation describes the free processors and the jobs ahead. If both they and the forecast suggest a start at once,
-// and nothing else keeps the job from it, it reports that too.
+// situation describes the free processors and the jobs ahead. It also reports that the job can start at once, if both
+// these and the forecast suggest that, and nothing else keeps the job from it.
 func situation(w *wire.Wait, mayStart bool) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]

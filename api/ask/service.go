@@ -153,8 +153,8 @@ func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale boo
 	return now, age, stale
 }
 
-// AsOfInstant returns the instant of an answer from the view. It is the time of the newest record, but never later
-// than the clock, because the clocks of hosts may differ by some minutes.
+// AsOfInstant returns the instant of an answer from the view: the time of the newest record, but never later than the
+// clock, because the clocks of hosts may differ by some minutes.
 func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	if now := s.now(); v.At.After(now) {
 		return now.Round(0).UTC()

@@ -74,8 +74,8 @@ func (q *sizeQuery) between() error {
 	return nil
 }
 
-// ladder returns the sizes between two bounds. If there are few, it returns all of them, otherwise the bounds, the
-// powers of two and the sizes halfway between those.
+// ladder returns the sizes between two bounds: all of them if there are few, otherwise the bounds, the powers of two
+// and the sizes halfway between those.
 func ladder(from, to int) []int {
 	var out []int
 	if to-from < mostInRange {

@@ -184,8 +184,8 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 	return out
 }
 
-// gainSentences returns sentences on the gain of the best candidate over the worst one that differs only in its time
-// limit, only in its queue, or only in its size.
+// gainSentences returns sentences on what the best candidate gains over the worst one that differs from it only in its
+// time limit, only in its queue, or only in its size.
 func (w *whatIf) gainSentences(r *advice.Result) []string {
 	out := []string{}
 	best := r.Order[0]

@@ -29,8 +29,8 @@ const (
 	watchSpace = 30 * time.Second
 )
 
-// Watchers are the watching clients. While there are any, one goroutine evaluates the requests for each new view. It
-// evaluates a request once for all clients with the same request.
+// Watchers are the watching clients. While there are any, one goroutine evaluates their requests for each new view.
+// Clients with the same request share one evaluation.
 type Watchers struct {
 	service *Service
 	most    int
@@ -119,7 +119,7 @@ func (s *Service) FixTimes(req *wire.SizeRequest) error {
 }
 
 // Join adds a client. A request that cannot be answered now is refused. lastID is the id of the newest advice that the
-// client has; it may be empty. The pace is used for the first evaluation.
+// client has, or empty. pace is used for the first evaluation.
 func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watcher, error) {
 	shared := *req
 	shared.Standing = nil // the standing advice is kept for each client
@@ -162,8 +162,8 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watc
 	return w, nil
 }
 
-// evaluateFirst evaluates a request for the first time. Several clients with the same request may each evaluate it,
-// so that no client waits for the pace of another. An error of the pace concerns this client only.
+// evaluateFirst evaluates a request for the first time. Several clients with the same request may each evaluate it, so
+// that no client waits for the pace of another. An error of the pace affects only this client.
 func (ws *Watchers) evaluateFirst(t *topic, pace Pace) error {
 	t.mu.Lock()
 	fresh := t.newest == nil

@@ -93,13 +93,13 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 	return out, nil
 }
 
-// contradicting is the ratio from which on two waits contradict each other. 60 s are added to each wait before. The
-// ratio is that of "within a factor 2", by which medians are scored.
+// contradicting is the ratio from which on two waits contradict each other. 60 s are added to each wait before they are
+// compared. The ratio is the one by which medians are scored ("within a factor 2").
 const contradicting = 2
 
-// contradiction compares the simulated median wait of a submission at once with that of the served forecast, which
-// knows the learnt order of starts. It returns a sentence for the note if they contradict each other. It returns ""
-// if they agree, or if nothing can be served yet.
+// contradiction compares the median wait of a submission now in the simulation with that in the served forecast, which
+// knows the learnt order of starts. It returns a sentence for the note if they contradict each other, and "" if they
+// agree, or if there is no forecast yet.
 func (q *WhenQuery) contradiction(simulated float64) string {
 	now, _, _ := q.service.AsOf(q.View)
 	_, forecast, _, err := q.service.forecast(q.View, now, attributes(&q.request))
@@ -121,8 +121,8 @@ func agree(a, b float64) bool {
 	return math.IsInf(low, 1) || high <= contradicting*low
 }
 
-// bestOf marks the hours whose medians are close to the lowest. It marks none unless the lowest is below the median
-// of the hours by at least a minute and a fifth.
+// bestOf marks the hours whose medians are close to the lowest. It marks none unless the lowest is below the median of
+// all hours by at least a minute and at least a fifth.
 func bestOf(waits []outlook.Quantiles) []bool {
 	medians := make([]float64, len(waits))
 	for i := range waits {

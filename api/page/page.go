@@ -1,4 +1,4 @@
-// Package page serves waitcast's web page: files that are embedded in the program, need no build step, and send
+// Package page serves waitcast's web page. The page's files are embedded in the program, need no build step, and send
 // requests only to the daemon that served them.
 package page
 
@@ -32,8 +32,7 @@ type file struct {
 }
 
 // Handler serves the page at / and its files under /page/. Any other path gets a problem (RFC 9457) with status 404.
-// The function ancestors returns the sites that may show the page in a frame, as the directive frame-ancestors has
-// them.
+// ancestors returns the sites that may show the page in a frame, in the form of the directive frame-ancestors.
 func Handler(ancestors func() string) http.Handler {
 	all := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

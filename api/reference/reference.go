@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// texts are the texts of the interface: overview.md, a page for each tag that needs one, and for each operation its
+// texts are the texts of the interface: overview.md, a page for each tag that needs one, and for each operation a
 // description (ID.md) and perhaps an example (ID.json).
 //
 //go:embed *.md *.json

@@ -1,5 +1,5 @@
-// Package bundle collects data about a daemon for people outside the site, who diagnose a problem. A bundle has
-// figures and settings, but no names of users, accounts, jobs or hosts.
+// Package bundle collects data about a daemon, from which people outside the site diagnose a problem. A bundle has
+// numbers and settings, but no names of users, accounts, jobs or hosts.
 package bundle
 
 import (
@@ -40,8 +40,8 @@ type gatherer struct {
 	opts  Options
 	mask  *masker
 	files map[string][]byte
-	// notes list the parts that are missing. For an error a note has only the kind, because the error's text may
-	// contain names of hosts and people.
+	// notes list the parts that are missing. Of an error a note has only the kind, because the error's text may contain
+	// names of hosts and people.
 	notes []string
 }
 

@@ -87,7 +87,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
 }
 
-// reaches returns nil if the account has the wanted permission for a path and can enter every folder of the path. It
+// reaches returns nil if the account has the wanted permission for a path and can enter every folder in the path. It
 // evaluates mode bits and access control lists, and follows links.
 func (a *account) reaches(path string, want fs.FileMode) error {
 	real, err := filepath.EvalSymlinks(path)
@@ -132,7 +132,7 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 }
 
 // access returns a finding without id and subject: whether this process and the other user can read a file or folder.
-// This process tries to open it. The result readable is true if this process can read it.
+// For this process it tries to open the file. The result readable is true if this process can read it.
 func (c *checker) access(path string, folder bool, letRead accessHinter) (found Finding, readable bool) {
 	f, err := os.Open(path)
 	if err == nil && folder {
@@ -184,8 +184,8 @@ func accessHint(err error, path, who string, letRead accessHinter) string {
 	return "look at the file system"
 }
 
-// letRead returns advice on how to make a path readable for the user who. err is the error that occurred.
-// docs/install.md describes the ways for each scheduler.
+// letRead returns advice on how to make a path readable for the user named who. err is the error when the path was
+// read. docs/install.md describes the ways for each scheduler.
 func letRead(path, who string, err error) string {
 	var refused *refusedError
 	folder := false

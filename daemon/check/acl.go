@@ -90,9 +90,9 @@ func readACL(path, name string) (l acl, there bool, err error) {
 	return l, err == nil, err
 }
 
-// allows reports whether the list of a file with this owner and group grants the account the wanted permission. Only
-// the first class that the account belongs to counts. Root may do everything. Linux ignores named users and groups if
-// the mask is empty (acl_permission_check in fs/namei.c).
+// allows reports whether the list of a file grants the account the wanted permission. uid and gid are the owner and the
+// group of the file. Only the first class to which the account belongs counts. Root may do everything. Linux ignores
+// named users and groups if the mask is empty (acl_permission_check in fs/namei.c).
 func (l *acl) allows(a *account, uid, gid uint32, want fs.FileMode) bool {
 	mask := fs.FileMode(7)
 	if l.masked {

@@ -1,6 +1,6 @@
-// Package check examines whether a daemon with a configuration would work on this machine, and reports the results.
-// It checks files and their permissions, polled schedulers, zones and clocks, the database, the address and the
-// machine. It also parses a part of the logs as a trial.
+// Package check examines whether a daemon with a configuration would work on this machine, and reports the results. It
+// checks files and their permissions, polled schedulers, zones and clocks, the database, the address and the machine.
+// It also parses a part of each log as a trial.
 package check
 
 import (

@@ -91,9 +91,8 @@ func appendFile(files []File, path string) []File {
 	return append(files, File{Path: path, Bytes: info.Size(), Modified: info.ModTime().UTC()})
 }
 
-// related reports whether a name looks like the name of a rotated file. Such a name is the log's name followed by a
-// rest with a digit, or the log's name with a number before its extension (log-20260301.txt). lsb.events.1 is not
-// related to lsb.acct.
+// related reports whether a name looks like the name of a rotated file: the log's name followed by a text with a digit,
+// or the log's name with a number before its extension (log-20260301.txt). lsb.events.1 is not related to lsb.acct.
 func related(log, name string) bool {
 	if rest, ok := strings.CutPrefix(name, log); ok {
 		return strings.ContainsFunc(rest, unicode.IsDigit)
@@ -120,9 +119,9 @@ type part struct {
 	lines  int
 }
 
-// newestPart returns the parts of the files that have the newest lines, up to a number of lines. The number of lines
-// in a compressed file is unknown before the file is read. So a compressed file is the last file that newestPart
-// takes, and it is read from its beginning.
+// newestPart returns the parts of the files that have the newest lines, up to a number of lines. A compressed file is
+// read from its beginning, and its number of lines is unknown before that. So newestPart takes no further file after a
+// compressed one.
 func newestPart(files []File, lines int) ([]part, error) {
 	var parts []part
 	for _, f := range slices.Backward(files) {
@@ -142,8 +141,8 @@ func newestPart(files []File, lines int) ([]part, error) {
 	return parts, nil
 }
 
-// lastLines returns the offset of the last n lines of the file. It also returns their number, which is below n if the
-// file is short. It reads backwards.
+// lastLines returns the offset of the last n lines of the file, and their number, which is below n if the file is
+// short. It reads backwards.
 func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
@@ -173,8 +172,9 @@ func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	return 0, lines, nil
 }
 
-// eachLine passes each line to do until do returns an error. If a line is too long, it passes the beginning. If the
-// part begins in the middle of a file, eachLine passes the file's header to header, and the line numbers are 0.
+// eachLine passes each line to do until do returns an error. Of a line that is too long it passes the beginning, and
+// long is true. If the part begins in the middle of a file, eachLine passes the file's header to header, and the line
+// numbers are 0.
 func (p *part) eachLine(header func(line []byte) bool,
 	do func(number int64, line []byte, long bool) error) (err error) {
 	file, err := os.Open(p.Path)

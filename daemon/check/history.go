@@ -28,7 +28,7 @@ type historyCheck struct {
 	formats map[string]int  // formats has the number of files by format
 	// readable is the number of files that can be read.
 	readable int
-	// problems has the number of files by kind of problem. unnamed is the number of files that have no finding of
+	// problems has the number of files for each kind of problem. unnamed is the number of files without a finding of
 	// their own, because many files have the same problem.
 	problems map[string]int
 	unnamed  int

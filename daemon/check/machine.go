@@ -15,8 +15,8 @@ import (
 
 // These estimate the memory of a daemon from the data that it keeps. docs/operate.md documents the values.
 const (
-	// forCluster is the memory of a daemon with one cluster. While 20,000 jobs of KTH-SP2-1996-2.1 were forecast,
-	// including the training of trees, the daemon used at most 244 MiB. After that it used 183 MiB.
+	// forCluster is the memory of a daemon with one cluster, in bytes. While 20,000 jobs of KTH-SP2-1996-2.1 were
+	// forecast, including the training of trees, the daemon used at most 244 MiB, afterwards 183 MiB.
 	forCluster   = 256 << 20
 	perHistory   = 40 // bytes per job of models.history_jobs, as its documentation says
 	perLifetime  = 24 // bytes per job of models.window_jobs: for the lifetime, the start and the index

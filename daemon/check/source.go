@@ -183,9 +183,9 @@ func accepts(f *collector.Format, o collector.Options, lines [][]byte) bool {
 	return !slices.ContainsFunc(lines, func(line []byte) bool { return parser.Parse(line, func(job.Event) {}) != nil })
 }
 
-// These limit the checks of times. A scheduler's clock may be some minutes wrong. Zones differ by multiples of 15
-// minutes (tz database). The last record of a live log was written at its own time plus the maximum delay of the
-// scheduler.
+// These limit the checks of times. A scheduler's clock may be wrong by some minutes. Zones differ by multiples of 15
+// minutes (tz database). The last record of a live log was written at the time in the record plus the maximum delay of
+// the scheduler.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
@@ -239,9 +239,9 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 }
 
 // written returns by how much the time of the last record is after the modification time of the file. It returns 0 if
-// the difference does not prove that the clocks disagree. There are four such cases: the difference is small; no zone
-// explains it, so that it comes from one odd record or from a copied file; the format does not write lines when
-// things happen; lines that report no job follow the record.
+// that does not prove that the clocks disagree, in four cases: the difference is small; no zone explains it, so it
+// comes from one odd record or from a copied file; the format does not write lines when things happen; or lines without
+// a job follow the record.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// These are amounts of free disk space that the database needs. It grows by some hundred bytes for each job, and
-// SQLite first writes copies of the pages that it changes.
+// These are amounts of free disk space in bytes: a warning below the first, a failure below the second. The database
+// grows by some hundred bytes for each job, and SQLite first writes copies of the pages that it changes.
 const (
 	littleRoom = 1 << 30
 	noRoom     = 64 << 20
@@ -208,8 +208,8 @@ func URL(listen string) string {
 // patience is the maximum time that a running daemon may take to answer. It normally needs milliseconds.
 const patience = 3 * time.Second
 
-// Running requests the readiness of a daemon and returns its status. It returns an error if another program listens
-// there. A daemon with TLS is recognized whatever its certificate, and it receives no secret.
+// Running requests the readiness of a daemon and returns its status. It returns an error if another program listens at
+// the URL. A daemon with TLS is recognized whatever its certificate is; nothing secret is sent to it.
 func Running(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -296,8 +296,8 @@ func names(set map[string]bool) []string {
 	return out
 }
 
-// These are shares of bad lines. From the first on, there is a warning; above the second, the log is useless. The
-// values are a free choice.
+// These are shares of bad lines. Above manyBad there is a warning; above hopelessly the log is useless. The values are
+// a free choice.
 const (
 	manyBad    = .01
 	hopelessly = .5

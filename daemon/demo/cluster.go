@@ -38,8 +38,9 @@ func queueOf(limit time.Duration) string {
 	return all[len(all)-1].name
 }
 
-// policy starts jobs in the order of their queues' priority, with EASY backfilling. The priority of a job rises while
-// it waits: 12 hours of waiting count more than the difference between two queues.
+// policy returns the policy of the simulated cluster: jobs start in the order of their queues' priority, with EASY
+// backfilling. The priority of a job rises while it waits: 12 hours of waiting count more than the difference between
+// two queues.
 func policy() *simulator.Priority {
 	return &simulator.Priority{
 		WeightQueue: 1, WeightAge: 1, MaxAge: (18 * time.Hour).Seconds(), Every: 60, Backfill: simulator.BackfillEASY,
@@ -72,8 +73,8 @@ type cluster struct {
 	waiting float64 // processor seconds that the waiting jobs need
 }
 
-// newCluster returns a machine. Its first job is submitted at the instant from or later. The machine writes files
-// into dir that are named by date.
+// newCluster returns a machine whose first job is submitted at the instant from or later. The machine writes its log
+// into dir, in files named by date.
 func newCluster(dir string, from time.Time, seed uint64) (*cluster, error) {
 	c := &cluster{dir: dir, epoch: from.Truncate(24 * time.Hour), rng: rand.New(rand.NewPCG(seed, 1))}
 	c.from = from.Sub(c.epoch).Seconds()

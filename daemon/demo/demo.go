@@ -47,18 +47,19 @@ type Options struct {
 }
 
 const (
-	// history is the simulated time that is written before the daemon starts. It has enough jobs to train the
-	// forecasts several times. It has few enough to learn and forecast all of them within a minute on two processors.
-	// The load forecast needs submissions that are two days apart (predictor/outlook), hence 50 hours.
+	// history is the simulated time that is written before the daemon starts. It has enough jobs to train the forecasts
+	// several times, and few enough to learn and forecast them all within a minute on two processors. The load forecast
+	// needs submissions that are two days apart (predictor/outlook), hence 50 hours.
 	history = 50 * time.Hour
-	// waiting and backlog are the minimum length of the queue at the end of the history, in jobs and in hours of the
-	// whole machine. With them, the first answers are not 0. The history continues for at most a day to reach both.
+	// waiting and backlog are the minimum length of the queue at the end of the history: in jobs, and as hours of work
+	// for the whole machine. With them, the first answers are not 0. The history continues for at most a day to reach
+	// both.
 	waiting       = 10
 	backlog       = 1.0
 	writeInterval = 50 * time.Millisecond // between writes to the log, in wall-clock time
 )
 
-// morning returns 11 o'clock UTC of the last Tuesday, Wednesday, Thursday or Friday on which that time is over. The
+// morning returns the last 11 o'clock UTC on a Tuesday, Wednesday, Thursday or Friday that is not in the future. The
 // simulated clock starts then, because users submit most jobs on working days.
 func morning(now time.Time) time.Time {
 	const begins = 11 * time.Hour

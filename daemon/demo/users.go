@@ -22,9 +22,9 @@ const (
 	sampleJobs = 20_000 // number of jobs from which the mean work is estimated
 )
 
-// Users hold jobs back while much work waits, as people do. If they did not, a busy week would leave a queue that
-// lasts over the nights. The waiting work is measured in hours of the whole machine. Users hold back some jobs above
-// heldFrom hours, and the share maxHeld of the jobs above heldMost hours.
+// Users hold jobs back while much work waits, as people do. If they did not, a busy week would leave a queue that lasts
+// over the nights. The waiting work is measured in hours that the whole machine needs for it. Users hold back some jobs
+// above heldFrom hours, and the share maxHeld of the jobs above heldMost hours.
 const (
 	heldFrom = 5.0
 	heldMost = 11.0

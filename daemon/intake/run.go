@@ -22,8 +22,8 @@ import (
 const (
 	// chunkEvents is the number of events in a chunk.
 	chunkEvents = 4096
-	// quarantined is the maximum number of bad lines of one import that are put in quarantine. Without it, one import
-	// could displace all other bad lines.
+	// quarantined is the maximum number of bad lines of one import that are put in quarantine. Without this limit, one
+	// import could displace all other bad lines.
 	quarantined = 1000
 	// shownBad is the maximum number of messages that the report shows for each reason.
 	shownBad = 3

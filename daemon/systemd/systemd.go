@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// While a start takes long, a message every extendEvery asks systemd to wait for extendBy more. Without it, systemd
-	// would kill a start that takes long.
+	// extendEvery is the time between two messages that ask systemd to wait for extendBy more during a long start.
+	// Without them, systemd would kill the daemon.
 	extendEvery = 10 * time.Second
 	extendBy    = time.Minute
 	// statusEvery is the time between two checks of the status line. A changed status line is sent.

@@ -27,8 +27,8 @@ type Result struct {
 // Key identifies a benchmark: its package and name.
 func (r *Result) Key() string { return r.Package + "." + r.Name }
 
-// Read returns the results in a text, in their order, and the settings from its "key: value" lines. Of each key the
-// last value before the last result counts. Errors name the line.
+// Read returns the results in a text, in their order, together with the settings from its "key: value" lines. If a key
+// occurs several times, the last value before the last result counts. Errors name the line.
 func Read(from io.Reader) ([]Result, map[string]string, error) {
 	var out []Result
 	facts := map[string]string{}
@@ -68,7 +68,7 @@ func result(r *benchfmt.Result) Result {
 	return out
 }
 
-// Medians returns the median of each unit of each benchmark, by Key and unit. For an even number of values it is the
+// Medians returns the median of each unit of each benchmark, by Key and unit. Of an even number of values it takes the
 // lower of the two middle ones.
 func Medians(results []Result) map[string]map[string]float64 {
 	all := map[string]map[string][]float64{}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Codec writes the values that the given pointers lead to. If Reading is true, it sets them instead. An empty slice
-// is read as nil. After a value that is not valid the Codec is Bad and returns zeros. The zero value writes.
+// Codec writes the values that the given pointers lead to. If Reading is true, it sets them instead. An empty slice is
+// read as nil. After an invalid value the Codec is Bad, and all further reads set zeros. The zero Codec writes.
 type Codec struct {
 	Writer
 	Reader
@@ -140,8 +140,8 @@ func (s *Codec) Array(all []float64) {
 	}
 }
 
-// Sparse passes an array that is mostly 0. It passes the indexes and values of the other numbers, which are finite or
-// NaN. The length is not saved. An array that is read into must have only zeros.
+// Sparse passes an array whose elements are mostly 0, as the indexes and values of the other elements, which are finite
+// or NaN. The length is not saved. Before reading, all elements of the array must be zero.
 func (s *Codec) Sparse(all []float64) {
 	var used []int
 	for i, v := range all {
@@ -217,10 +217,9 @@ func Map[T any](s *Codec, v *map[string]T, each func(*T)) {
 	MapOf(s, v, cmp.Compare[string], func(key *string) { s.Text(key) }, each)
 }
 
-// MapOf passes the entries of a map in the order of their keys, so that the bytes depend only on the content. The
-// function key passes a key, and each passes its value. Reading creates a new map, and refuses keys that are out of
-// order or repeated. Writing does not change the map, because other goroutines may read it: each gets a copy of a
-// value.
+// MapOf passes the entries of a map in the order of their keys, so that the bytes depend only on the content. key
+// passes a key, and each passes the value of a key. Reading creates a new map, and refuses keys that are out of order
+// or repeated. Writing does not change the map, because other goroutines may read it: each gets a copy of a value.
 func MapOf[K comparable, T any](s *Codec, v *map[K]T, compare func(a, b K) int, key func(*K), each func(*T)) {
 	if s.Reading {
 		*v = map[K]T{}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Save writes these in order: the magic bytes, the kind of state as a text, the version as a number, the fields, and
-// a checksum (CRC-32C, 4 bytes, little-endian) of everything before it.
+// Save writes, in this order: the magic bytes, the kind of state as a text, the version as a number, the fields, and a
+// checksum (CRC-32C, 4 bytes, little-endian) of everything before the checksum.
 const (
 	magic        = "wcs1"
 	checksumSize = 4
@@ -64,9 +64,9 @@ func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, e
 	return seal(c.Writer), nil
 }
 
-// Load reads the result of Save for the same kind and version. fields passes the same pointers as in Save, and the
-// Codec sets the values. The error is an *Error. Some fields may already be set when an error is found. Therefore
-// load into a new value and discard it after an error, as Restore does.
+// Load reads the output of Save for the same kind and version. fields passes the same pointers as in Save, and the
+// Codec sets the values. The error is an *Error. Some values may already be set when an error is found, so load into a
+// new value and discard it after an error, as Restore does.
 func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	if err := checkEnvelope(kind, data); err != nil {
 		return err
@@ -81,7 +81,7 @@ func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	return c.problem(end)
 }
 
-// Open returns the kind and the version of a result of Save, and a Reader of its fields. It is for tools that examine
+// Open returns the kind and the version of an output of Save, and a Reader of its fields. It is for tools that examine
 // saved state. The error is an *Error.
 func Open(data []byte) (kind string, version uint64, fields Reader, err error) {
 	if err := checkEnvelope("", data); err != nil {
@@ -95,7 +95,7 @@ func Open(data []byte) (kind string, version uint64, fields Reader, err error) {
 	return kind, version, r, nil
 }
 
-// Restore reads a result of Save into a value, as Load does. After an error the value is unchanged. fields gets a
+// Restore reads an output of Save into a value, as Load does, but after an error the value is unchanged. fields gets a
 // copy of the value. It must not change data that pointers, maps and slices of the copy lead to.
 func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(*T, *Codec)) error {
 	fresh := *v

@@ -1,6 +1,6 @@
 // Package memdir puts the temporary files of tests in memory. A database syncs at every commit, which takes some
-// milliseconds on a disk. Tests that commit thousands of times would mostly wait for that. Their results do not
-// depend on a disk: they kill processes, not machines.
+// milliseconds on a disk. Tests that commit thousands of times would mostly wait for the disk. They do not need one,
+// because they kill processes, not machines.
 package memdir
 
 import (

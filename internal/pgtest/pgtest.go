@@ -1,5 +1,5 @@
-// Package pgtest starts a private PostgreSQL server for tests. The server has its own folder with a Unix socket, and
-// no password. At the end it is removed.
+// Package pgtest starts a private PostgreSQL server for tests. The server uses a folder of its own with a Unix socket,
+// and no password. It is removed at the end.
 package pgtest
 
 import (
@@ -314,8 +314,8 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// Shared is one server for the tests of a package. The first test that needs it starts it. The zero value is ready to
-// use. TestMain calls Stop at the end.
+// Shared is one server for all tests of a package. The first test that needs the server starts it. The zero value is
+// ready to use. TestMain calls Stop at the end.
 type Shared struct {
 	once   sync.Once
 	server *Server

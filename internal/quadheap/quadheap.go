@@ -4,8 +4,8 @@ package quadheap
 
 import "math"
 
-// Item is a job with an instant. Of items with equal instants the one with the smaller number comes first. Items with
-// equal numbers come in an order that is the same for the same history.
+// Item is a job with an instant. At equal instants the item with the smaller number comes first. Items with equal
+// numbers come in an order that is the same for the same history of calls.
 type Item struct {
 	At  float64 // seconds from any origin, or +Inf; not NaN
 	Seq int64

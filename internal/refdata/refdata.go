@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Shared returns the path of a file or folder of the shared reference data. They are in $WAITCAST_SHARED if that is
-// set, or else in the folder "shared" beside the repository. If the file is missing, Shared skips the test with a
-// message that names it.
+// Shared returns the path of a file or folder of the shared reference data, in $WAITCAST_SHARED if that is set,
+// otherwise in the folder "shared" beside the repository. If the file is missing, Shared skips the test with a message
+// that names the file.
 func Shared(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root(t), filepath.FromSlash(name))

@@ -22,8 +22,8 @@ func catch(which ...os.Signal) chan os.Signal {
 	return c
 }
 
-// Terminated returns a context that ends at the first SIGINT or SIGTERM. A signal that came before the call counts
-// too. stop restores the default effect of the signals.
+// Terminated returns a context that ends at the first SIGINT or SIGTERM, even one that came before the call. stop
+// restores the default effect of the signals.
 func Terminated(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	go func() {
@@ -39,8 +39,8 @@ func Terminated(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// Hangups returns a channel that receives each SIGHUP. A signal that came before the call counts too. Several signals
-// in a short time may count once.
+// Hangups returns a channel that receives each SIGHUP, even one that came before the call. Several signals in a short
+// time may count once.
 func Hangups() <-chan os.Signal { return hangups }
 
 // EndOnHangup restores the default effect of SIGHUP, which ends the process. A command needs this when its terminal

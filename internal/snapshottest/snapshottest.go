@@ -1,5 +1,5 @@
-// Package snapshottest decodes parts of snapshots for a comparison of two daemons that have read the same events at
-// different times. (One was killed and read some events later.)
+// Package snapshottest decodes parts of snapshots, to compare two daemons that have read the same events at different
+// times, for example because one was killed and read some events later.
 package snapshottest
 
 import (
@@ -43,9 +43,9 @@ func strip(v any) any {
 	return v
 }
 
-// joinMade adds the counts of decided forecasts that were made live to the counts of those that were made later. The
-// kind of a forecast depends on when the daemon ran. joinMade leaves out the newest forecasts of each kind, because
-// they differ.
+// joinMade adds the counts of decided forecasts that were made live to the counts of those that were made later,
+// because it depends on when the daemon ran which forecasts were made live. It leaves out the newest forecasts of each
+// kind, because they differ.
 func joinMade(decisions map[string]any) {
 	delete(decisions, "newest")
 	counts, _ := decisions["counts"].(map[string]any)

@@ -1,6 +1,6 @@
-// Package softlimit limits the memory of a process as long as the live heap allows it. Near the limit garbage is
-// collected sooner, and freed memory is returned to the system. If too much is live for that, the limit is a multiple
-// of the live heap, so that the collector never runs without end.
+// Package softlimit limits the memory of a process as far as the live heap allows. Near the limit garbage is collected
+// sooner, and freed memory is returned to the system. If the live heap is too large for the limit, the limit is a
+// multiple of the live heap, so that the collector does not run all the time.
 package softlimit
 
 import (
@@ -15,8 +15,9 @@ const (
 	// room is the maximum share of the limit that live data may use. The rest is needed so that the garbage collector
 	// runs at most a few times a second.
 	room = .8
-	// beyond is the limit for a larger live heap, as a multiple of that heap. With 1.25, which is 1/room, collections
-	// took 38 % of all CPU time of a daemon with 10,000 running and 20,000 queued jobs that answered all the time.
+	// beyond is the limit as a multiple of the live heap, if that heap exceeds the share room of the normal limit. With
+	// 1.25, which is 1/room, collections took 38 % of all CPU time of a daemon with 10,000 running and 20,000 queued
+	// jobs that answered all the time.
 	beyond = 1.5
 )
 

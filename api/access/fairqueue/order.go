@@ -141,9 +141,9 @@ func (q *Queue) next() *Request {
 	return t
 }
 
-// of returns the record of a client with a new request. If no other request of the client waits, the client continues
-// at its tag, or at the virtual time if that is higher: idle time gives no credit. The caller holds the lock. It must
-// then enqueue a request or call rest.
+// of returns the record of a client that has a new request. If no other request of the client waits, the client's tag
+// is raised to the virtual time unless it is higher, so that idle time gives no credit. The caller holds the lock. It
+// must then enqueue a request or call rest.
 func (q *Queue) of(name string) *client {
 	c := q.byName[name]
 	if c == nil {

@@ -1,13 +1,12 @@
-// Package fairqueue shares a number of slots, in which expensive requests are computed, between the clients that send
-// them.
+// Package fairqueue shares a number of slots between clients. Expensive requests are computed in the slots.
 //
-// A request takes a slot (Queue.Enter), reports each piece of its work before it begins (Request.Step), and gives the
-// slot back (Request.End). While slots are free nobody waits and nobody yields. Otherwise the order is that of
-// start-time fair queueing: each client has a tag that grows by the cost of the pieces that it began, the client with
-// the lowest tag goes first, and a client that was idle starts at the tag of the piece that was begun last. A request
-// yields its slot between two pieces if another one goes first by that rule. For any two clients that both want more
-// than they get, the served costs differ by at most (slots + 1) times the sum of their largest pieces, independent of
-// the number and the size of their requests.
+// A request takes a slot (Queue.Enter), reports each piece of its work before the piece begins (Request.Step), and
+// gives the slot back (Request.End). While slots are free nobody waits and nobody yields. Otherwise the order is that
+// of start-time fair queueing: each client has a tag that grows by the cost of each piece that the client begins, the
+// client with the lowest tag goes first, and a client that was idle starts at the tag of the piece that was begun last.
+// A request yields its slot between two pieces if another one goes first by that rule. For any two clients that both
+// want more than they get, the served costs differ by at most (slots + 1) times the sum of their largest pieces,
+// however many and however large their requests are.
 //
 // Among the requests of one client, the one that would end first under equal shares goes first, so that small ones pass
 // large ones.
@@ -50,8 +49,8 @@ var (
 	ErrFull = errors.New("too many requests wait for a slot")
 )
 
-// maxResting is the maximum number of idle clients that are remembered, at about 100 bytes each. If a client is
-// forgotten, the cost of its last pieces is forgotten too. Its next piece may then begin too early by that cost.
+// maxResting is the maximum number of idle clients that are remembered, at about 100 bytes each. For a forgotten
+// client, the cost of its last pieces is forgotten too, so its next piece may begin too early by that cost.
 const maxResting = 4096
 
 // Queue gives slots to requests. It is safe for concurrent use.
@@ -103,9 +102,9 @@ type Request struct {
 	began    time.Time  // when the piece began
 }
 
-// Enter waits for a slot. The costs are estimates, in any unit that is the same for all requests. piece is the cost
-// of the first piece; expected is the cost of the whole request. Enter returns ErrClientFull, ErrFull, or the cause
-// of the context's end. It takes a free slot even if the context has ended.
+// Enter waits for a slot. The costs are estimates, in any unit that is the same for all requests: piece for the first
+// piece, expected for the whole request. Enter returns ErrClientFull, ErrFull, or the cause of the context's end. If a
+// slot is free, Enter takes it even if the context has ended.
 func (q *Queue) Enter(ctx context.Context, name string, piece, expected float64) (*Request, error) {
 	q.mu.Lock()
 	c := q.of(name)
@@ -133,8 +132,8 @@ func (q *Queue) Enter(ctx context.Context, name string, piece, expected float64)
 	return t, nil
 }
 
-// makeRoom returns nil if a request of a client may wait, otherwise the reason why not. If too many wait, it removes
-// the last request of the client with the most waiting ones. The caller holds the lock.
+// makeRoom returns nil if another request of a client may wait, otherwise the reason why not. If too many wait in all,
+// it removes the last request of the client with the most waiting requests. The caller holds the lock.
 func (q *Queue) makeRoom(c *client) error {
 	if len(c.waiting) >= q.limits.PerClient {
 		return ErrClientFull
@@ -171,9 +170,9 @@ func (t *Request) Expect(cost float64) {
 	t.order += cost
 }
 
-// Step reports that a piece of the work is done and that the next one begins, which has the given cost. It yields the
-// slot if another request goes first, and waits for its next turn. After an error (of the context, or ErrFull) the work
-// must be stopped and End called, because the slot may be gone.
+// Step reports that a piece of the work is done and that the next one, with the given cost, begins. If another request
+// goes first, it yields the slot and waits for its next turn. After an error (of the context, or ErrFull) the work must
+// be stopped and End called, because the slot may be gone.
 func (t *Request) Step(ctx context.Context, cost float64) error {
 	q := t.queue
 	now := time.Now()
@@ -283,8 +282,8 @@ func (q *Queue) State() State {
 	return State{Busy: q.busy, Waiting: q.waiting, Clients: len(q.clients), Yields: q.yields, Records: len(q.byName)}
 }
 
-// Delay estimates the time until a further request of a client would get a slot: the time that its waiting requests
-// take at its share of the slots. It is 0 if unknown.
+// Delay estimates the time until one more request of a client would get a slot: the time that the client's waiting
+// requests take at its share of the slots. It is 0 if unknown.
 func (q *Queue) Delay(name string) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

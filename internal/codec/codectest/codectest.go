@@ -46,7 +46,7 @@ func Fields(write func(*codec.Codec)) []byte {
 }
 
 // SetNumber returns saved state in which the number at a place is replaced by the output of write. The fields before
-// it must be numbers and flags, no texts or hashes.
+// that place must be numbers and flags, no texts or hashes.
 func SetNumber(t testing.TB, data []byte, place int, write func(*codec.Codec)) []byte {
 	t.Helper()
 	return Edit(t, data, func(fields []byte) []byte {
@@ -105,9 +105,9 @@ func Transfer(t TB, from, to codec.Savable) {
 	}
 }
 
-// Check proves five properties of saved state, which a value from fresh must be able to restore. Saving the restored
-// value gives the same bytes. The state is refused if it is damaged, or has another version or kind. The state of a
-// program without this codec is refused too. The error has the right type. After an error the value is unchanged.
+// Check proves five properties of saved state that a value from fresh can restore. Saving the restored value gives the
+// same bytes. State that is damaged, or of another version or kind, is refused. So is the state of a program without
+// this codec. The error has the right type. After an error the value is unchanged.
 func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
 	t.Helper()
 	v := fresh()
@@ -147,9 +147,8 @@ func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
 	}
 }
 
-// Fuzz overwrites parts of saved state, and corrects the checksum. Then the value from fresh must refuse the state
-// with a *codec.Error, or use must be able to use the value. Reading must allocate no more than a multiple of the
-// size.
+// Fuzz overwrites parts of saved state and corrects the checksum. A value from fresh must then refuse the state with a
+// *codec.Error, or it must work in use. Reading must allocate no more than a multiple of the size.
 func Fuzz(f *testing.F, data []byte, fresh func() codec.Savable, use func(*testing.T, codec.Savable)) {
 	f.Helper()
 	kind, version, good := Split(f, data)
