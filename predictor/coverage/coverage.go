@@ -41,7 +41,6 @@ type Config struct {
 	MonthTolerance, MonthErrors float64
 	// MonthSeconds is the length of a month, 30 days by default. DaySeconds is the length of a block of the bootstrap,
 	// one day by default.
-	// default.
 	MonthSeconds, DaySeconds float64
 	// MonthJobs is the minimum number of scored jobs for which a month is judged, 500 by default.
 	MonthJobs int

@@ -63,7 +63,7 @@ type Config struct {
 	// change forecasts.
 	Cores int
 	// Prior has the errors of the simulation on other clusters, from which forecasts start. By default it has the
-	// errors on all logs in the package.
+	// errors of all measured logs, see ensemble.MeasuredPrior.
 	Prior *ensemble.Prior
 	// Without lists the groups of features that are unknown (NaN) in all rows, see FeatureGroups; for experiments.
 	Without []string
@@ -76,8 +76,8 @@ type Config struct {
 	// remembered; 8192 by default. Only users without a waiting or running job are forgotten, the least recently seen
 	// first.
 	Users int
-	// ForgetAfter is the event time without a job after which a user is forgotten, and the runs of a user in a queue;
-	// 0 means never.
+	// ForgetAfter is the event time after which a user without a job is forgotten, and likewise the runs of a user in a
+	// queue; 0 means never.
 	ForgetAfter time.Duration
 	// Trees has the settings of the training of trees.
 	Trees boost.Params

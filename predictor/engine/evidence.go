@@ -27,7 +27,7 @@ func (r *featureRow) waitersBySize() {
 	r.add(w.Larger.Jobs, logOf(w.Larger.Oldest), logOf(w.Smaller.Oldest), logOf(w.Smaller.Newest), logOf(w.MeanAge))
 }
 
-// newestKind has the starts of the last day that are comparable to a request in one way.
+// newestKind summarizes those starts of the last day whose jobs are comparable to a request in one way.
 type newestKind struct {
 	last        *track.StartRecord // the newest start
 	submit      float64            // the latest submission of the jobs that started

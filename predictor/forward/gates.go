@@ -28,8 +28,8 @@ func (g *Gate) flip(k int) float64 {
 	return g.Flips[k%n] + Week*float64(k/n)
 }
 
-// weeks returns the number of flips in the whole weeks of a time in seconds. After that many flips the gate is in the
-// same state.
+// weeks returns the number of flips in the whole weeks that fit into a time, which is in seconds. After that many flips
+// the gate is in the same state.
 func (g *Gate) weeks(time float64) int {
 	if len(g.Flips) == 0 || time < Week {
 		return 0

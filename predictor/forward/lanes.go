@@ -199,7 +199,6 @@ func (q *lanes) smallest(l *layout) int {
 }
 
 // stair describes the jobs that may start now: those with up to most processors and a limit of up to within seconds.
-// seconds.
 type stair struct {
 	within float64
 	most   int

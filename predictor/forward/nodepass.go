@@ -157,8 +157,8 @@ func (m *machine) mostFree() (most room, procs int64) {
 	return most, procs
 }
 
-// reservation has the nodes of the first job, which cannot start now. They are for the earliest instant of its start
-// by the plan.
+// reservation has the nodes that are reserved for the first job, which cannot start now. They are reserved from the
+// earliest instant at which the job can start by the plan.
 type reservation struct {
 	query
 	free    []room // free at that instant

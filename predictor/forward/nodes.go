@@ -13,7 +13,7 @@ type NodeClass struct {
 	Memory             int64 // bytes; 0 if memory cannot run short
 }
 
-// Needs are the needs of a job other than processors, and the nodes that it may use.
+// Needs are what a job needs in addition to processors, and the nodes that it may use.
 type Needs struct {
 	// Classes has bit i set if the job may run on nodes of State.Nodes[i].
 	Classes uint64

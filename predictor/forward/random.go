@@ -15,8 +15,8 @@ func uniform(stream, key uint64) float64 {
 	return (float64(mix(stream^mix(key))>>11) + .5) / (1 << 53)
 }
 
-// quantile returns the quantile of its law at which a job of a replica falls. It mixes a score of the job with the
-// score of the job's group.
+// quantile returns the level, in (0, 1), at which the law of a job gives its lifetime in a replica. It mixes a score of
+// the job with the score of the job's group.
 func quantile(stream, key, group uint64, rho float64) float64 {
 	u := uniform(stream, key)
 	if group == 0 || rho == 0 {
@@ -30,7 +30,7 @@ func groupScore(stream, group uint64, rho float64) float64 {
 	return float64(math.Sqrt(rho) * normal(uniform(mix(stream), group)))
 }
 
-// mixed returns the quantile of a job with its own number u, given the score of its group.
+// mixed returns the level of a job from the job's own random number u and the score of its group.
 func mixed(score, u, rho float64) float64 {
 	z := score + float64(math.Sqrt(1-rho)*normal(u)) // the conversion rounds, so that no compiler fuses the sum
 	const least = 1. / (1 << 53)

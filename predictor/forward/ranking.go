@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// Ranker changes the ranks of waiting jobs during a simulation. Schedulers also recompute priorities, from the usage
-// of users and the ages of jobs. A Ranker is safe for concurrent use.
+// Ranker changes the ranks of waiting jobs during a simulation. Schedulers do so, too: they recompute priorities from
+// the usage of users and the ages of jobs. A Ranker is safe for concurrent use.
 type Ranker interface {
 	// Begin returns the ranking at the beginning of a replica. old is the ranking of a finished replica, whose memory
 	// may be reused; it may be nil.

@@ -67,8 +67,8 @@ type Running struct {
 	// Holds are the job's amounts in State.Limits. A job that runs elsewhere and only counts in limits has 0
 	// processors.
 	Holds []Holding
-	// Needs are the job's needs of State.Nodes other than processors. On has the numbers of the nodes on which the
-	// job runs, counted from the first class. -1 stands for a node that is not in State.Nodes. On is empty if the
+	// Needs are what the job needs of State.Nodes in addition to processors. On has the numbers of the nodes on which
+	// the job runs, counted from the first class. -1 stands for a node that is not in State.Nodes. On is empty if the
 	// nodes are unknown.
 	Needs *Needs
 	On    []int32
@@ -91,13 +91,13 @@ type Waiting struct {
 	// After are the keys of the jobs of the state that must have ended before the job may compete. A key that no job
 	// has is ignored.
 	After []uint64
-	// Needs are the job's needs of State.Nodes other than processors. nil means that the job has none, and may use
-	// any nodes.
+	// Needs are what the job needs of State.Nodes in addition to processors. nil means that it needs nothing else, and
+	// may use any nodes.
 	Needs *Needs
 }
 
-// Outage is a number of processors that are unavailable for a time. No job starts that by its limit would need them
-// in that time. A job that holds them keeps them to its end.
+// Outage is a number of processors that are unavailable for a time. A job that by its limit would need them in that
+// time does not start. A job that holds them already keeps them to its end.
 type Outage struct {
 	From, Until float64 // seconds from now; From may be past, Until may be +Inf
 	Procs       int
@@ -169,7 +169,7 @@ type Request struct {
 	// joins last; see State.Behind.
 	Behind int
 	// Holds are the amounts that the request would have in State.Limits. After has the keys of the jobs that must end
-	// before it may compete. Needs are its needs of State.Nodes other than processors. Only [Sim] uses these.
+	// before it may compete. Needs are what it needs of State.Nodes in addition to processors. Only [Sim] uses these.
 	Holds []Holding
 	After []uint64
 	Needs *Needs

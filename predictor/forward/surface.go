@@ -32,7 +32,7 @@ type SurfaceOptions struct {
 	Limits []float64
 
 	// If Plain is true, the tables for Quantile are not made. Making them takes longer than the replicas of a small
-	// pool. Each quantile is then computed on demand. With gates it always is.
+	// pool. Each quantile is then computed on demand. With gates, quantiles are always computed on demand.
 	Plain bool
 	// Starts is the number of first waiting jobs for which StartPivots has results.
 	Starts int

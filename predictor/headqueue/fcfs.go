@@ -249,8 +249,8 @@ func (f *fcfs) push(e ending) {
 	h[i] = e
 }
 
-// mostLevel is the highest level that the replicas can resolve, and 1 - mostLevel the lowest. Levels beyond these get
-// their answers.
+// mostLevel is the highest level that the replicas can resolve, and 1 - mostLevel the lowest. A level beyond these gets
+// the answer of the nearer one.
 const mostLevel = 1 - .5/mostReplicas
 
 // quantile returns the instant by which the request has started with probability q. It is +Inf if the request starts

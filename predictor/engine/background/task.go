@@ -3,8 +3,8 @@ package background
 
 import "sync"
 
-// Task is background work of the engine until its result is due. When it is due, the engine waits, and its core
-// becomes available for the work. While a backlog of events is read, the engine waits most of the time.
+// Task is background work of the engine. When its result is due, the engine waits for it, and the engine's core becomes
+// available for the work, too. While a backlog of events is read, the engine waits most of the time.
 type Task struct {
 	Done  chan struct{}
 	Hurry chan struct{} // closed once the caller waits

@@ -78,8 +78,8 @@ func (e *EarlyErrors) Started(id uint64, z float64) {
 type EarlyForecast struct {
 	// Known is the number of waits of the class that were learnt, up to EarlyWaits.
 	Known int
-	// Errors are the quantiles, at the levels, of the logarithm of the wait divided by the simulation's median. They
-	// are nil once EarlyWaits waits are known.
+	// Errors are the quantiles, at the levels, of ln((wait + 60 s) / (simulation's median + 60 s)). They are nil once
+	// EarlyWaits waits are known.
 	Errors []float64
 }
 

@@ -33,7 +33,8 @@ func eachTask(all []Member) []Member {
 	return out
 }
 
-// appendTasks appends the given number of tasks like w, represented by at most a maximum number of jobs.
+// appendTasks appends the given number of tasks of the array w, as no more than most jobs. If there are more tasks, a
+// job stands for several tasks that run one after another.
 func appendTasks(to []Member, w *Member, tasks, most int) []Member {
 	played := min(tasks, most)
 	for i := range played {

@@ -89,7 +89,7 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 }
 
 // places is the number of places in the queue for which surfaces are simulated under a fitted priority. It is limited
-// because every request has its own place.
+// because otherwise nearly every request would need a surface of its own.
 const places = 16
 
 // place returns the rank at which a surface simulates a request. It is the request's own rank, or under a fitted

@@ -80,8 +80,8 @@ func (m *Member) left(at float64) float64 {
 	return math.Inf(1)
 }
 
-// KeptBeside reports whether a limit keeps a request from starting beside the running jobs and other jobs, which have
-// the given amounts of the limits.
+// KeptBeside reports whether a limit keeps a request from starting if other jobs, with the given amounts, count in the
+// limits in addition to the running jobs.
 func (f *Facts) KeptBeside(at float64, r *RankedRequest, others map[joblimits.Key]joblimits.Amounts) bool {
 	uses := f.usesOf(at, r)
 	for i := range r.Bounds {

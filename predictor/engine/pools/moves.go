@@ -209,7 +209,7 @@ func (f *Facts) newestOwner(queue string) int32 {
 	return owner
 }
 
-// AttachPriorities gives the rules by which priorities change to the facts of a restored view. If the rules are about
+// AttachPriorities sets, in the facts of a restored view, the rules by which priorities change. If the rules are about
 // other associations, the priorities stay constant.
 func (f *Facts) AttachPriorities(m *Machine) {
 	v := f.moves

@@ -322,8 +322,8 @@ func (f *Facts) addNodes(s *forward.State, r *RankedRequest) {
 	}
 }
 
-// nodeOpenings returns the largest requests, by processors, that start at once on the nodes and have the same other
-// needs. It tries only the time limits of surfaces.
+// nodeOpenings returns the largest requests, by processors, that start at once on the nodes and have the other needs of
+// the request r. It tries only the time limits of surfaces.
 func (f *Facts) nodeOpenings(at float64, r *RankedRequest) []forward.Opening {
 	var sim forward.Sim
 	var s forward.State

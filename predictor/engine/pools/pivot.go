@@ -31,8 +31,8 @@ type Pivot struct {
 	law               *track.Law
 }
 
-// Outlived returns the probability that the job would have ended within its last given seconds of runtime, if it ran at
-// their beginning. It follows from the job's law at its start; NaN if unknown.
+// Outlived returns the probability with which the job should have ended during the given number of last seconds of its
+// runtime so far, given that it ran at their beginning. It follows from the job's law at its start; NaN if unknown.
 func (p *Pivot) Outlived(seconds float64) float64 {
 	if p.law == nil || !(seconds >= 0) {
 		return math.NaN()

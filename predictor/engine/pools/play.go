@@ -541,7 +541,8 @@ type Scratch struct {
 	gates  knownGates
 }
 
-// knownGates holds gates as seen from an instant on, which all simulations of a request need.
+// knownGates caches gates in the form for simulations from one instant on, because all simulations of a request need
+// them.
 type knownGates struct {
 	of      *rules.Gates
 	instant float64

@@ -100,7 +100,7 @@ func (m *Machine) LearnWait(id uint64, log float64) {
 	}
 }
 
-// Advance passes the waiting jobs that would fit to the learner of gates, until an instant.
+// Advance lets the learner of gates observe, up to an instant, the waiting jobs that would fit.
 func (m *Machine) Advance(now float64) {
 	if m.projection.advance(now, m.tracker.RunningJobs) {
 		m.TouchAll()

@@ -14,9 +14,9 @@ const QbetsSizes = 4
 // half.
 const mostBounds = 8_000
 
-// qbetsConfidence is the confidence of QBETS's bounds. Its papers give bounds that hold with a confidence of 0.95.
-// The bound of confidence 0.5 is nearer to the quantile itself, and has a lower loss on each of the five logs of
-// docs/accuracy.md. It is used because a comparison should show QBETS at its best.
+// qbetsConfidence is the confidence of QBETS's bounds. Its papers give bounds that hold with a confidence of 0.95. The
+// bound of confidence 0.5 is nearer to the quantile itself, and has a lower loss on each of the five logs of
+// docs/accuracy.md. This confidence is used because a comparison should show QBETS at its best.
 const qbetsConfidence = .5
 
 // qbetsRun returns the number of successive misses of a level's bound that QBETS takes for a change. By chance they

@@ -39,8 +39,8 @@ func (t *Tracker) countDependent(j *Job, n int) {
 // Dependent reports whether any job waits for the ends of others.
 func (t *Tracker) Dependent() bool { return t.dependent > 0 }
 
-// mostEnded is the maximum number of names of jobs that have ended. A scheduler drops a dependency soon after it is
-// fulfilled, so a name is needed only until the next listing.
+// mostEnded is the maximum number of remembered names of jobs that have ended. A scheduler drops a dependency soon
+// after it is fulfilled, so a name is needed only until the next listing.
 const mostEnded = 1024
 
 // endedNames are the names under which the jobs that ended last were found.

@@ -96,7 +96,7 @@ func inOrder(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.Number, b.Number))
 }
 
-// KeptJobs calls each with the held jobs with a known cause, in order of submission, until each returns false. It
+// KeptJobs calls each for every held job whose reason is known, in order of submission, until each returns false. It
 // includes jobs that are held by limits only if the limits are known.
 func (t *Tracker) KeptJobs(each func(*Job) bool) {
 	for _, j := range t.kept {

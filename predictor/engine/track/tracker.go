@@ -158,7 +158,7 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 // mostNewest is the maximum number of newest waiting, running and kept jobs that are searched for new ones.
 const mostNewest = 256
 
-// EnteredAfter returns, in order, the jobs that were taken in after the one with the given number: running jobs,
+// EnteredAfter returns, in order, the jobs that were taken in after the job with the given number: running jobs,
 // competing jobs, and jobs that a limit keeps. If there are very many, it returns only a part.
 func (t *Tracker) EnteredAfter(number uint64) (out []*Job) {
 	for _, jobs := range [...][]*Job{t.Line.Waiting(), t.RunningJobs, t.kept} {

@@ -21,8 +21,8 @@ type Job struct {
 	ID    int64
 	Queue string
 	// Partition is the part of the machine, if the log has it in addition to the queue (field 16 of the Standard
-	// Workload Format, beside field 15); otherwise it is empty. Queues of different partitions are in different
-	// pools. If the partitions are the queues, as in Slurm, they may share nodes. They belong into Queue then.
+	// Workload Format, beside field 15); otherwise it is empty. Queues of different partitions are in different pools.
+	// If the partitions are the queues, as in Slurm, they belong into Queue, because they may share nodes.
 	Partition string
 	Procs     int
 	Limit     float64 // seconds, 0 for unknown
@@ -42,7 +42,8 @@ const (
 	patience = 4    // number of times that a fitting job may be passed before it counts as held
 	deepest  = 256  // maximum number of waiting jobs that are examined at one start
 	crowd    = 256  // with n running jobs, only one start in 1 + n/crowd is checked against the rule of backfilling
-	// The first search for pools comes after 2000/16 starts, the next ones after twice as many each, up to 2000.
+	// The first search for pools comes after 2000/16 starts. The number of starts until the next search then doubles
+	// after each search, up to 2000.
 	firstFew = 16
 	faster   = 1e-12 // tolerance with which times that differ only by rounding count as equal
 )
