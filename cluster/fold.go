@@ -58,9 +58,9 @@ type Hooks struct {
 // repeated record cannot be recognized in two cases: if records of one job at one instant contradict each other (other
 // than by its move out of the first queue), and if one of such records was lost.
 //
-// Apply removes a running job without an end (by a derived End, which is no lifetime; Counts.LostEnds) in two cases.
-// In the first, the job is submitted again. In the second, its deletion was requested, and an event comes that is
-// later by more than the grace: a forced deletion frees the processors and writes no end.
+// Apply removes a running job without an end (by a derived End, which is no lifetime; Counts.LostEnds) in two cases. In
+// the first, the job is submitted again. In the second, its deletion was requested, and an event comes that is later
+// than the request by more than the constant grace: a forced deletion frees the processors and writes no end.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	// Negative amounts are ignored.
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
@@ -141,7 +141,7 @@ func (f fold) apply(ev job.Event) Verdict {
 	return Orphan
 }
 
-// earlier reports whether the event belongs to an earlier life of a job that lives again.
+// earlier reports whether the event belongs to an earlier attempt of a job that was submitted or requeued again.
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {

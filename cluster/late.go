@@ -95,8 +95,8 @@ func (f fold) complete(ev job.Event) Verdict {
 }
 
 // isOf reports whether a record belongs to the last attempt of a job that left. It compares the start, or the
-// submission if the job never ran. A later attempt must match to the exact second, so that a record of the previous
-// attempt is not mistaken for one of it.
+// submission if the job never ran. For an attempt other than the first, the times must agree to the second, so that a
+// record of the previous attempt is not taken for one of this attempt.
 func (l *Left) isOf(ev *job.Event) bool {
 	known, told := l.Job.Start, ev.Times.Start
 	if known.IsZero() {

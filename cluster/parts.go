@@ -144,8 +144,8 @@ func (j *Job) ofTask() job.Attributes {
 	return a
 }
 
-// splitOff decrements the number of waiting elements of an array when the element id gets a record of its own. The
-// last element takes over the array's record. If it has an id of its own, it removes that record.
+// splitOff decrements the number of waiting elements of an array when the element id gets a record of its own. The last
+// element usually takes over the array's record. If it has an id of its own, splitOff removes that record.
 func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	if TakesLast(id, whole) {
 		f.useUp(whole, at)

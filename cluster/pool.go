@@ -112,7 +112,7 @@ func (p *Pool) Dimension(a *job.Attributes) Dimension {
 }
 
 // Capacity returns the size of the pool in a dimension: a number of processors, of nodes or of GPUs. For memory it is
-// the number of shares of one processor.
+// the number of processors, because each processor has one share of the memory.
 func (p *Pool) Capacity(d Dimension) int {
 	if d == Memory {
 		return int(p.Has[Procs])

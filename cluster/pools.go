@@ -174,7 +174,7 @@ func (s *State) indexPools() {
 // poolFor returns the pool of a queue.
 func (s *State) poolFor(queue string) *pool { return s.pools[s.poolOf[queue]] }
 
-// hold adds a job to the numbers of its pool, or subtracts it if n is -1.
+// hold adds a job to the numbers of its pool if n is 1, and subtracts it if n is -1.
 func (s *State) hold(j *Job, n int) {
 	p := s.poolFor(j.Queue)
 	switch {

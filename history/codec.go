@@ -34,9 +34,9 @@ func appendContent(b []byte, ev *Event) []byte {
 	return w
 }
 
-// These are the indexes of an event's numbers. An instant has two numbers: seconds and nanoseconds. The seconds of
-// Time are counted from 1970. The seconds of the other instants are counted from Time. The flags tell which instants
-// are known.
+// These are the indexes of an event's numbers. An instant has two numbers: seconds and nanoseconds. The seconds of Time
+// are counted from 1970. The seconds of the other instants are counted from Time. The flags show which instants are
+// known.
 const (
 	numKind = iota
 	numFlags

@@ -175,9 +175,9 @@ func (h *History) Close() error {
 	return h.sorted.close()
 }
 
-// Each calls do with all events in the order in which they happened. At one instant, ends come first, then
-// submissions in the order of the records, and then starts and other events of waiting and running jobs. Of several
-// events with the same content, Each passes one. An event is valid until do returns.
+// Each calls do with all events in the order in which they happened. At one instant, ends come first, then submissions
+// in the order of the records, and then starts and other events of waiting and running jobs. Of several events with the
+// same content, Each passes only one. An event is valid until do returns.
 func (h *History) Each(do func(*Event) error) error {
 	var seen repeats
 	return h.sorted.each(func(e *Event) error {

@@ -7,11 +7,11 @@ import (
 
 // candidates finds the first waiting job, in order of submission, that is small and short enough to be backfilled.
 //
-// The jobs of a queue with a limit of processors form a group. All other jobs form one group. Each group is divided
-// by size class; size classes are powers of two. Each such part is a lane: jobs in order of submission, with a tree
-// of minima of size and estimate. A condition on the size is true for all jobs or for no job of a lane, except in the
-// one size class that contains the limit. Therefore the tree answers in O(log n). Only in the lane with the limit the
-// search may be in vain and visit all jobs in the worst case.
+// The jobs of a queue with a limit of processors form a group. All other jobs form one group. Each group is divided by
+// size class; size classes are powers of two. Each such part is a lane: jobs in order of submission, with a tree of
+// minima of size and estimate. A condition on the size is true for all jobs or for no job of a lane, except in the size
+// class that contains the bound of the condition. Therefore the tree answers in O(log n). Only in lanes of that class
+// the search may be in vain, and may visit all jobs in the worst case.
 type candidates struct {
 	lanes  []lane  // by group and class
 	groups []int   // queue of each group of lanes; -1 for the group of all queues without a limit

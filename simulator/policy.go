@@ -43,7 +43,7 @@ type Policy interface {
 	Started(p *Pool, r Ref)
 	// Ended is called for a job whose processors are free again. Its Expected is still the planned end.
 	Ended(p *Pool, r Ref)
-	// Overran is called for a job that runs beyond its expected end, was. Its Expected is a new instant in the
+	// Overran is called for a job that runs beyond was, its expected end so far. Its Expected is a new instant in the
 	// future.
 	Overran(p *Pool, r Ref, was float64)
 

@@ -128,7 +128,7 @@ func (p *Pool) hold(r Ref) {
 		p.used[n.queue] += int(n.held)
 	}
 	n.expect = j.Start + n.plan
-	// the job was running in the state of Load; otherwise its end is in the future
+	// true only for a job that was running in the state of Load; any other expected end is in the future
 	for n.expect < s.now || n.expect == s.now && j.End > s.now {
 		n.expect = s.extend(j)
 	}

@@ -61,7 +61,7 @@ func (s *series) inside(t float64) bool {
 	return t >= s.cfg.From && (s.cfg.Until == 0 || t < s.cfg.Until)
 }
 
-// pass adds the time up to t to the sums. A queue length counts only if it lasts.
+// pass adds the time up to t to the sums. A queue length that changes again at the same instant does not count.
 func (s *series) pass(t float64) {
 	if t <= s.at {
 		return

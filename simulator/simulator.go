@@ -113,9 +113,9 @@ type Config struct {
 	// Kill ends a job at its limit if it would run longer.
 	Kill bool
 
-	// Arrivals, if set, is called for the next job each time the job before has been submitted. So an endless
-	// workload needs no memory. The result false ends it. Its jobs must be in order of submission. They are mixed
-	// with the jobs that were passed to Submit.
+	// Arrivals, if set, is called for the next job each time the previous one has been submitted. So an endless
+	// workload needs no memory. The result false ends it. Its jobs must be in order of submission. They are mixed with
+	// the jobs that were passed to Submit.
 	Arrivals Source
 
 	// Refused, if set, is called for every refused job of Arrivals, with the reason. The job is left out. If Refused

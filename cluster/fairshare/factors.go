@@ -102,8 +102,8 @@ func (c *Calculator) before(a, b int32) int {
 // parentLevel marks accounts that are treated as their parent because no user is below them.
 const parentLevel = 4294967294
 
-// levelOf returns a node's part of its siblings' shares divided by its part of their usage. A higher value means that
-// more of its share is left.
+// levelOf returns the level fairshare value of a node: its part of the shares of all siblings, divided by its part of
+// their usage. A higher value means that more of the node's share is left.
 func (t *Tree) levelOf(n int32, used []float64) float64 {
 	switch of := &t.nodes[n]; {
 	case of.asParent && of.user:
@@ -119,8 +119,8 @@ func (t *Tree) levelOf(n int32, used []float64) float64 {
 	}
 }
 
-// effectiveUsage returns the usage that counts for a node in algorithms other than the Fair Tree. It is the node's
-// own part of all usage, plus a part of its siblings' usage.
+// effectiveUsage returns the usage that counts for a node in algorithms other than the Fair Tree. It is the node's own
+// part of all usage, plus a part of its siblings' usage according to its shares.
 func (c *Calculator) effectiveUsage(n int32, used []float64) float64 {
 	of := &c.tree.nodes[n]
 	own := c.part(n, used)

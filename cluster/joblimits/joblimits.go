@@ -41,9 +41,9 @@ type Key struct {
 	Of    string
 }
 
-// Bound is a limit that applies to a job. Counts are the amounts of the job that count in the limit while it runs.
-// Has are the amounts among them that the limit bounds for this job. An amount is 0 if another limit takes precedence
-// for it.
+// Bound is a limit that applies to a job. Most are the limit's bounds. Counts are the amounts of the job that count in
+// the limit while it runs. Has are the amounts among them that the limit bounds for this job. An amount is 0 if another
+// limit takes precedence for it.
 type Bound struct {
 	Key
 	Most, Has, Counts Amounts
@@ -129,7 +129,8 @@ func New(facts *job.Facts) *Set {
 }
 
 // OfSubmissions returns the limits, in the scheduler's facts, on the number of running and waiting jobs. Beyond them
-// the scheduler refuses a submission. They are the limits on Jobs of the returned set; nil if there are none.
+// the scheduler refuses a submission. In the returned set they are the limits on the amount Jobs. The set is nil if
+// there are none.
 func OfSubmissions(facts *job.Facts) *Set {
 	if facts == nil {
 		return nil
@@ -170,8 +171,8 @@ func Code(c *codec.Codec, s **Set) {
 	}
 }
 
-// fold returns a name in the form in which names are compared. It is lower case, because Slurm stores accounts and
-// QOSs so.
+// fold returns a name in the form in which names are compared. It is lower case, because Slurm stores the names of
+// accounts and QOSs in lower case.
 func fold(name string) string { return strings.ToLower(name) }
 
 // bounds reports whether a limit keeps jobs from running at once.
@@ -315,7 +316,7 @@ const mostLevels = 32
 // Kinds is a set of kinds of amounts.
 type Kinds [kinds]bool
 
-// add adds a limit, except for kinds that are bounded already, and records the kinds that it bounds.
+// add adds a limit, without the kinds of amounts that an earlier limit bounds, and records the kinds that it bounds.
 func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *Kinds) []Bound {
 	l := &s.facts.Limits[limit]
 	if l.GPUType != "" && !strings.EqualFold(l.GPUType, a.GPUType) {

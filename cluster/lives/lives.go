@@ -1,6 +1,6 @@
 // Package lives turns the events of a recorded log into one record for each attempt of a job: its request at
-// submission, its times, and how it ended. It folds the events as the daemon does (package cluster). So records that
-// occur twice, or were missed, have the same effect in both.
+// submission, its times, and how it ended. It folds the events as the daemon does (package cluster). So repeated and
+// missing records have the same effect as in the daemon.
 package lives
 
 import (

@@ -245,10 +245,10 @@ func (d *Distribution) Rest(waited float64) []float64 {
 	return out
 }
 
-// meanLevel is a level. Mean replaces all waits above the quantile at this level by that quantile, because longer
-// waits were never observed, and one wrong quantile would add months. In the backtests of KTH-SP2 and SDSC-SP2 the
-// sums of the means are then 1.06 and 1.01 times the sums of the waits. (With 0.99 they are 1.20 and 1.13 times, with
-// 0.999 they are 2.0 and 1.6 times the sums.)
+// meanLevel is the level at which Mean cuts the distribution: waits above the quantile at this level count as that
+// quantile. Longer waits were never observed, and one wrong quantile would add months. In the backtests of KTH-SP2 and
+// SDSC-SP2 the sums of the means are then 1.06 and 1.01 times the sums of the waits. (With 0.99 they are 1.20 and 1.13
+// times, with 0.999 they are 2.0 and 1.6 times the sums.)
 const meanLevel = .975
 
 // Mean returns the mean wait in seconds. Waits beyond the level 0.975 are replaced by the quantile at that level. It

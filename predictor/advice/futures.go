@@ -26,7 +26,7 @@ type scene struct {
 	pools     []pool
 	nodes     int
 	step      func() error // called at intervals during long computations
-	// points and weights are those of an integration of polynomials from 0 to 1.
+	// points and weights are those of Gauss-Legendre integration from 0 to 1.
 	points, weights []float64
 }
 
@@ -260,7 +260,7 @@ func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
 //
 //	1/(n + n_1 + n_2 + ...) = integral from 0 to 1 of t^(n-1) t^n_1 t^n_2 ... dt,
 //
-// in which the pools are factors, because they are independent.
+// where each pool contributes one factor, because the pools are independent.
 func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 	share := 1.
 	var ties []tie

@@ -5,14 +5,14 @@ package backtest
 type Population struct {
 	// WarmUp is the number of submissions at the beginning that are only learnt from.
 	WarmUp int `json:"warm_up"`
-	// Scored counts the jobs with a wait in the log and a forecast. NoForecast counts the jobs with a wait at whose
-	// submission nothing was learnt yet.
+	// Scored counts the jobs with a wait in the log and a forecast. NoForecast counts the jobs with a wait that were
+	// submitted before anything was learnt.
 	Scored     int `json:"scored"`
 	NoForecast int `json:"no_forecast"`
 	// Cancelled counts the jobs that left the queue before their start. They count only in the coverage with
 	// cancelled jobs.
 	Cancelled int `json:"cancelled"`
-	// WaitUnknown counts the jobs that ran, but whose wait no record has. NoStart counts the jobs that waited to the
+	// WaitUnknown counts the jobs that ran, but whose wait is in no record. NoStart counts the jobs that waited to the
 	// end of the log, or that have no instant at all.
 	WaitUnknown int `json:"wait_unknown"`
 	NoStart     int `json:"no_start"`

@@ -79,7 +79,7 @@ type MethodResult struct {
 	Figures
 	Strata Strata `json:"strata"`
 	// R is the correlation of waits and medians in seconds. RLog is the correlation of their logarithms (60 s added).
-	// Each is null if one of its two is constant.
+	// Each is null if one of the two correlated columns is constant.
 	R    *float64 `json:"r"`
 	RLog *float64 `json:"r_log"`
 	// MedianAbsError is the median of |wait - median forecast|. Interval is the mean difference between the 0.95

@@ -178,12 +178,12 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	}
 }
 
-// barOf returns the minimum for the sum of two parts' scores in a better split. It is reduced by a margin far above
-// rounding errors.
+// barOf returns the bar of a split: a split is better than the best one so far only if the scores of its two parts sum
+// to at least the bar. The bar is reduced by a margin far above rounding errors.
 func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1e-12) }
 
-// under reports that two parts' scores do not reach the bar, without a division. Most splits need no closer check. A
-// result of false is inconclusive.
+// under reports, without a division, that the scores of two parts do not sum to the bar. Most splits need no closer
+// check. If it returns false, the sum may still be below the bar.
 func under(bar, a, b float64, rowsA, rowsB int32) bool {
 	w, v := float64(rowsA), float64(rowsB)
 	return w > 0 && v > 0 && a*a*v+b*b*w < bar*w*v

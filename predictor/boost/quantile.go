@@ -48,8 +48,8 @@ func smallest(values []float64, k int) float64 {
 	return values[k]
 }
 
-// place sorts as far as necessary to give each of the given rising ranks its value in sorted order. from is the rank of
-// the first value. After turns uneven partitions it sorts the rest.
+// place sorts the values only as far as needed: at each of the given ranks, which rise, is then the value of that rank.
+// from is the rank of values[0]. After turns partitions, place sorts the rest completely.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {

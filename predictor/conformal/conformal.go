@@ -30,10 +30,10 @@
 //	D = (p_k - p_j)/(1 - p_j) - p_k = -(1 - p_k) p_j/(1 - p_j),
 //
 // and after q_k itself it has earned -p_k. If the job started up to q_j, level k has earned all of 1 - p_k. A job's
-// account is updated only at its submission + q_j, instants that are fixed at its submission. So under right
-// forecasts its expectation is 0 at every instant, even if submissions come in bursts (J. Doob's decomposition). In
-// the end its sum is the plain error. A miss is counted when it happens, and partly before. A hit is counted at the
-// next q_j after the start.
+// account is updated only at its submission + q_j, instants that are fixed at its submission. So under right forecasts
+// the account's expectation is 0 at every instant, even if submissions come in bursts (J. Doob's decomposition). In the
+// end its sum is the plain error. A miss is counted when it happens, and partly before. A hit is counted at the next
+// q_j after the start.
 //
 // # Cancelled jobs
 //
@@ -50,8 +50,8 @@
 // Waits of exactly 0, or of whole minutes, make P(W <= q) jump over p. A wait is a tie if it lies between q rounded
 // down and q rounded up to the log's resolution. A tie counts as a hit, a miss or a value between, whichever brings
 // beta nearest to 0. So the interval [P(W < q-), P(W <= q+)] is made to contain p, and a forecast whose interval
-// contains p is not changed. Levels forecast as 0 have accounts of their own. They stay 0 until the waits above 0
-// exceed the number that the level allows by Config.Dead.
+// contains p is not changed. Levels forecast as 0 have accounts of their own. They stay 0 until their shift exceeds
+// Config.Dead, because more waits are above 0 than the level allows.
 package conformal
 
 import (
@@ -336,9 +336,9 @@ func (c *Calibrator) notify(account, l int, step float64, decided bool) {
 	}
 }
 
-// Hasten makes a group ("" is the group of all jobs) learn as fast as after the given number of decided jobs, if it
-// has decided more. The step is five times the lasting one after no job, three times after 1,000 jobs, and decreases
-// further as at first. Learned corrections are kept. Unknown groups are ignored.
+// Hasten makes a group ("" is the group of all jobs) learn as fast as after the given number of decided jobs, if more
+// of its jobs are decided already. The step is five times the lasting one after no job, three times after 1,000 jobs,
+// and decreases further as at first. Learned corrections are kept. Unknown groups are ignored.
 func (c *Calibrator) Hasten(group string, jobs float64) {
 	a, ok := c.index[group]
 	if !ok || !(jobs >= 0) {

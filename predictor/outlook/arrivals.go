@@ -87,8 +87,8 @@ func (f *Forecaster) past(now float64) []record {
 	return out
 }
 
-// drawMarkov draws sizes and runtimes from Markov chains, and instants from the daily cycle. Limit and queue are copied
-// from a past job of about the same size and runtime.
+// drawMarkov returns a stream with sizes and runtimes from Markov chains, and arrivals from the daily cycle. Limit and
+// queue are copied from a past job of about the same size and runtime.
 func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *stream {
 	local := make([]float64, len(past))
 	chains, err := markov.New(0)
@@ -142,8 +142,8 @@ func newRelatives(past []record) *relatives {
 
 func sizeClass(procs int) int { return int(math.Log2(float64(max(1, procs)))) }
 
-// of draws one of about nine jobs that are nearest in runtime, from the jobs whose size is of the same power of two.
-// If there are none, it uses the nearest power of two that has jobs.
+// of draws a job from the nine or fewer that are nearest in runtime, among those of the same size class (from one power
+// of two to the next). If that class has no jobs, it uses the nearest class that has some.
 func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
 	c := sizeClass(procs)
 	for d := 1; len(r.bySize[c]) == 0 && d < len(r.bySize); d++ {
@@ -196,8 +196,8 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 	return s
 }
 
-// cut returns a part of the stream, shaken. The part begins at the phase of the period that an instant has. The times
-// of the arrivals count from that instant.
+// cut returns a part of the stream, shaken. It begins where the stream's period has the same phase as at the instant
+// now. The times of the arrivals count from now.
 func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
 	dst = dst[:0]
 	if s == nil || len(s.Jobs) == 0 {

@@ -25,9 +25,9 @@ type alive struct {
 // the default options. Most of it is rows for training trees.
 func (f *Forecaster) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, f.fields) }
 
-// Load returns a saved Forecaster, which behaves like the saved one if Options are equal. The error is a
-// *codec.Error, or names the invalid option. It is of codec.ErrConfig if the Forecaster was saved with other
-// horizons, another step or other bounds.
+// Load returns a saved Forecaster, which behaves like the saved one if Options are equal. The error is a *codec.Error,
+// or names the invalid option. It wraps codec.ErrConfig if the Forecaster was saved with other Horizons, Every, Jobs or
+// Queues.
 func Load(o Options, data []byte) (*Forecaster, error) {
 	f, err := New(o)
 	if err != nil {

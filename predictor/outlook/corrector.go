@@ -47,9 +47,9 @@ const (
 	experts = expertTrees + 2
 )
 
-// snap returns a share of the width of the band. A quantile is set to the present value if it differs from it by at
-// most this share. The best share is learnt. On KTH, CTC and SDSC-SP2, 0.05 was as good as any other share at an
-// hour, and 0 was best at a day.
+// snap returns candidate i for the share of the band's width within which a quantile is set to the present value. The
+// best candidate is learnt. On KTH, CTC and SDSC-SP2, 0.05 was as good as any other share at an hour, and 0 was best at
+// a day.
 func snap(i int) float64 { return [snapCount]float64{0, .025, .05, .1}[i] }
 
 const (

@@ -164,8 +164,8 @@ func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	return s.log(now.Jobs-was.Jobs, a.Procs)
 }
 
-// due returns the number of leading horizons that get a lesson now. A horizon gets at most 48 lessons in its own
-// length.
+// due returns the number of leading horizons that get a lesson now. A horizon gets at most 48 lessons in a time as long
+// as the horizon.
 func (f *Forecaster) due(now float64) (last int) {
 	last = -1
 	for k, h := range f.options.Horizons {

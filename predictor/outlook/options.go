@@ -72,8 +72,8 @@ type Options struct {
 	// Queues is the maximum number of queues that have a scope of their own, 64 by default. Later queues share one,
 	// as queue "".
 	Queues int
-	// Users is the number of users and queues whose lifetimes are remembered, 8192 by default. ForgetAfter is the
-	// number of seconds without a job after which they are forgotten; by default they never are. Both are not saved.
+	// Users is the number of users and queues whose lifetimes are remembered, 8192 by default. A user or queue without
+	// a job for ForgetAfter seconds is forgotten; by default none is. Neither option is saved.
 	Users       int
 	ForgetAfter float64
 	// Local converts an instant to seconds on the local clock since midnight of a Monday (hypergamma.LocalSeconds).

@@ -116,7 +116,7 @@ func (p *player) prepare() error {
 }
 
 // stuck is a job that waits for a reason that is not in the State: memory, a node of some kind, a priority, or the
-// scheduler's next round. since is the time since which it waits.
+// scheduler's next round. age is the number of seconds for which it has waited.
 type stuck struct {
 	job simulator.Job
 	age float64
@@ -126,7 +126,7 @@ type stuck struct {
 const mostRounds = 64
 
 // load loads the state into a machine, except the stuck jobs. A job is stuck if the policy would start it at the
-// instant of the State. The scheduler has not started it, for a reason that is not in the log.
+// instant of the State, but the scheduler has not started it, for a reason that is not in the log.
 func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	for round := 0; ; round++ {
 		m, err := simulator.New(cfg)

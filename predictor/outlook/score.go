@@ -19,8 +19,8 @@ func (m *mean) add(x, memory float64) {
 const scoreMemory = 10_000
 
 // Methods are the names of the scored methods: the served forecast, the uncorrected replicas, the present value, and
-// the value a week before the horizon's instant. For arrivals the present value is the number in an equally long time
-// before.
+// the value a week before the horizon's instant. For arrivals the present value is the number that arrived in the time
+// before the forecast that is as long as the horizon.
 func Methods() []string { return []string{"waitcast", "simulation", "persistence", "last_week"} }
 
 const methods = 4
@@ -91,9 +91,8 @@ func (f *Forecaster) Scores() []Score {
 	return out
 }
 
-// ArrivalScores returns the mean pinball losses of the models of arrivals, in the order of ArrivalModels, and the
-// model in use. The losses are for the jobs and the work that arrived until every horizon. A loss is NaN before it is
-// known.
+// ArrivalScores returns the mean pinball losses of the models of arrivals, in the order of ArrivalModels, and the model
+// in use. A model's loss is the mean over jobs and work, and over all horizons. A loss is NaN before it is known.
 func (f *Forecaster) ArrivalScores() (losses [arrivalModels]float64, used string) {
 	for m := range losses {
 		losses[m] = math.NaN()

@@ -189,8 +189,8 @@ func (s *Series) Add(wait float64) {
 	}
 }
 
-// change drops all waits except the newest ones that a bound needs. From the dropped waits it computes the run of
-// misses that the next change must show.
+// change drops all waits except the newest ones that a bound needs. Before that, it computes from all waits how many
+// misses in a row will count as the next change.
 func (s *Series) change() {
 	if s.cfg.Run == 0 {
 		s.run = Run(correlation(s.waits), s.cfg.Level)

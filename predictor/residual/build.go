@@ -3,7 +3,7 @@ package residual
 import "math"
 
 const (
-	// atLimit is a share of the limit. A run that reaches it counts as ended by the limit.
+	// atLimit is the share of a run's limit from which on the run counts as ended by the limit.
 	atLimit = .98
 	// pastLimit is the number of cells by which such a run counts as longer than its limit. So its whole weight lies
 	// at or beyond the limit in the table.
@@ -15,8 +15,8 @@ const (
 // killed reports whether the limit ended the run.
 func (r *run) killed() bool { return r.limit > 0 && r.seconds >= atLimit*r.limit }
 
-// base writes the prior of the widest class. It is uniform over the cells up to 1e6 s, where most logs end, mixed
-// with 1 % uniform over all cells.
+// base writes the prior of the widest class. It is a mixture: 99 % is uniform over the cells up to 1e6 s, which most
+// logs do not exceed, and 1 % is uniform over all cells.
 func base(pmf *[Bins]float64) {
 	const wide, usual = .01, 111 // cell 110 contains 1e6 s
 	for i := range pmf {

@@ -50,9 +50,9 @@ func ratio(seconds, limit float64) int {
 	return int(max(0, min(x, Bins-1)))
 }
 
-// weight returns the weight of a job that started after since jobs of the class had ended, when n jobs have ended. It
-// depends on the start, so that the window does not favor short jobs. It is an integer, so that sums are exact and do
-// not depend on the order of a map.
+// weight returns the weight of a job in its class when n jobs of the class have ended. since is the number of them that
+// had ended when the job started. The weight depends on the start and not on the end, so that short jobs are not
+// favored. It is an integer, so that sums are exact and do not depend on the order of a map.
 func weight(n, since uint64, memory float64) float64 {
 	const unit = 1 << 20
 	if since >= n {

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// logFrom is a ratio of the largest to the smallest value. From this ratio on, the axis of the bounded slowdown is
+// logFrom is the ratio of the largest to the smallest value from which on the axis of the bounded slowdown is
 // logarithmic.
 const logFrom = 8
 

@@ -119,8 +119,8 @@ func Autocorrelation(x []float64, lag int) (float64, error) {
 	return Correlation(x[:len(x)-lag], x[lag:])
 }
 
-// Interarrivals returns the seconds between consecutive submissions. A submission before the one before counts as
-// simultaneous.
+// Interarrivals returns the seconds between consecutive submissions. A submission that is earlier than the previous one
+// counts as simultaneous with it.
 func Interarrivals(submits []float64) []float64 {
 	if len(submits) < 2 {
 		return nil

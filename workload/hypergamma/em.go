@@ -29,7 +29,7 @@ type Fit struct {
 // MaxIterations is the maximum number of steps of a fit. Fits with more than a few hundred steps are rare.
 const MaxIterations = 5000
 
-// tolerance is a gain in mean log-likelihood. If a step gains less, EM stops.
+// tolerance is the gain in mean log-likelihood below which EM stops.
 const tolerance = 1e-10
 
 // spot is a value with its logarithm and its number of occurrences.

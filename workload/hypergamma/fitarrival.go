@@ -26,9 +26,9 @@ const (
 
 // ArrivalOptions are the settings of the fit of arrivals. The zero value uses all jobs.
 type ArrivalOptions struct {
-	// LeastGap is a number of seconds. Interarrival times below it are left out of Peak and ARAR. Those of at most 1
-	// s are always left out (ln 1 = 0 is outside a Gamma law). The fit agrees with KTH's printed alpha only if gaps
-	// under 12 to 15 s are left out.
+	// LeastGap is the least interarrival time, in seconds, that counts in Peak and ARAR. Times of at most 1 s never
+	// count (ln 1 = 0 is outside a Gamma law). The fit agrees with KTH's printed alpha only if gaps under 12 to 15 s
+	// are left out.
 	LeastGap float64
 	// Weekdays restricts the fit of the daily cycle to Mondays to Fridays, as Peak is restricted. The fit is then
 	// closest to KTH's printed row.
@@ -48,8 +48,8 @@ type ArrivalFit struct {
 	Daily   Gamma   `json:"daily"`
 	DailyN  int     `json:"daily_n"`  // number of jobs to which Daily was fitted
 	DailyKS float64 `json:"daily_ks"` // D of the slot numbers (Table 7)
-	// fitted to the same jobs as Daily, but so that the model's draws, which end with the day, follow the jobs; see
-	// fitCycle
+	// law from which the model draws: fitted to the same jobs as Daily, but so that arrivals drawn within one day are
+	// distributed like the jobs; see fitCycle
 	Cycle     Gamma          `json:"cycle"`
 	HalfHours [Slots]float64 `json:"half_hours"` // share of those jobs in each half hour from midnight
 }

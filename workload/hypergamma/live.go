@@ -54,8 +54,8 @@ func newLive(forget float64) *Live {
 // Empty returns an empty model with the same forget.
 func (l *Live) Empty() *Live { return newLive(l.forget) }
 
-// Submitted counts a submission at a local time (see [LocalSeconds]). A time before that of the last submission is
-// replaced by it. The error wraps [ErrValue].
+// Submitted counts a submission at a local time (see [LocalSeconds]). If local is before the last submission, it counts
+// as the time of the last submission. The error wraps [ErrValue].
 func (l *Live) Submitted(local float64) error {
 	if math.IsNaN(local) || math.Abs(local) > maxLocal {
 		return fmt.Errorf("hypergamma: submit time %v: %w", local, ErrValue)

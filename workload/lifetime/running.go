@@ -7,8 +7,8 @@ const always = -math.MaxFloat64
 
 // running has a selector's knowledge of jobs that had not ended at its latest fit.
 type running struct {
-	// since is an instant. Every job that began then or later was observed or is running. It is always while no
-	// observation has left the window.
+	// since is an instant such that every job that began then or later is in the window or is running. As long as no
+	// observation has left the window, it is the constant always.
 	since float64
 	ages  []float64 // ages of the jobs that were running
 }

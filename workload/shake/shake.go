@@ -97,9 +97,9 @@ type Config struct {
 	Degree    float64 // maximum change in seconds; for Size in processors
 
 	// Relative limits the change to this share of the original value, for example 0.1; 0 means no such limit. The
-	// thesis recommends such a limit, because results then depend less on the degree. For interarrival times the
-	// value is the time since an earlier arrival. For a job, that is the arrival before. For a session, it is the
-	// user's job before. For a user, it is the log's first arrival.
+	// thesis recommends such a limit, because results then depend less on the degree. For interarrival times the value
+	// is the time since an earlier arrival: since the previous arrival for a job, since the user's previous job for a
+	// session, and since the log's first arrival for a user.
 	Relative float64
 
 	Fraction float64 // share of the jobs, sessions or users that are shaken, selected at random; above 0, up to 1

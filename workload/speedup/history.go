@@ -29,8 +29,8 @@ func (e *HistoryError) Error() string {
 // usually change it by at most a factor of 2.
 const Reach = 2
 
-// coverage is a level. There, and at 1 - coverage, the normal law that stands for a history has the same quantiles as
-// the history's Student law.
+// coverage is the level at which the normal law that stands for a history has the same quantile as the history's
+// Student law. The quantiles at 1 - coverage agree too.
 const coverage = .9
 
 // History is a runtime curve that is fitted to the runs of one program by least squares: ln R = a + b ln n. Runs

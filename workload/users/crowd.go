@@ -22,8 +22,8 @@ type profile struct {
 	weight float64
 }
 
-// firstFrom returns the index of the user's first job that is submitted at or after an instant, in time of the first
-// source. Such a job must exist.
+// firstFrom returns the index of the user's first job that is submitted at or after an instant, in the time of the
+// first source. Such a job must exist.
 func (p *profile) firstFrom(at float64) int {
 	return sort.Search(len(p.Jobs)-1, func(i int) bool { return p.Jobs[i].Submit+p.offset >= at })
 }

@@ -3,20 +3,20 @@ package users
 import "math"
 
 // Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). It changes the
-// submit times of jobs within a session. If a job was submitted after the end of the job before in the log, it waits
-// for this end in the simulation, and then for the user's think time. So a slow machine gets less work and a fast
-// machine more. A job that did not wait for the job before follows it after the same time as in the log. Every
-// session begins at the same time as in the log, but not before the last job of the session before has been
-// submitted. So delays do not add up over sessions.
+// submit times of jobs within a session. In the log, a job may be submitted after the end of the user's previous job.
+// In the simulation it then waits for the end of the previous job, and for the user's think time. So a slow machine
+// gets less work and a fast machine more. A job that was submitted before that end follows the previous submission
+// after the same time as in the log. Every session begins at the same time as in the log, but not before the last job
+// of the user's previous session has been submitted. So delays do not add up over sessions.
 //
 // The simulation drives the generator. It calls Generator.Peek for the time of the next job, and runs up to that
 // instant. It reports every end to Generator.Ended. It takes the job once no event remains before it.
 type Feedback struct {
 	Gap float64 // seconds between two submissions that end a session; 0 means SessionGap
 
-	// Patience is the maximum number of seconds by which a user submits a job later than in the log. If the end of
-	// the job before comes later than that, the user returns on a later day, at the time of day of the job in the
-	// log, on the first day on which this time has not passed. 0 means that the user waits.
+	// Patience is the maximum number of seconds by which a user submits a job later than in the log. If the previous
+	// job ends too late for that, the user returns on a later day, at the time of day of the job in the log, on the
+	// first day on which this time has not passed. 0 means that the user waits.
 	Patience float64
 }
 
@@ -43,8 +43,8 @@ func (f *Feedback) release(m *member, last int, submitted float64) (float64, boo
 	return submitted + jobs[m.next].Submit - jobs[last].Submit, true
 }
 
-// Ended records the end of a job of the workload, at an instant that is not before any job taken so far. It does
-// nothing without Feedback, and for jobs for which no user waits.
+// Ended records the end of a job of the workload, at an instant that is not before the submission of any job taken so
+// far. It does nothing without Feedback, and for jobs for which no user waits.
 func (g *Generator) Ended(serial int64, at float64) {
 	i, ok := g.awaited[serial]
 	if !ok {

@@ -42,7 +42,7 @@ type Source struct {
 
 // Arrival is one job of a resampled workload.
 type Arrival struct {
-	// Submit is in time of the first source, User is the number of the member, from 1, and Wait is not set.
+	// Submit is in the time of the first source, User is the number of the member, from 1, and Wait is not set.
 	Job
 	Serial   int64 // number of the job, counted from 1
 	Source   int   // index of the source of the job

@@ -135,8 +135,8 @@ func shorten(name string) string {
 	return name
 }
 
-// timeTicks are the marks of an axis of waits on the scale ln(wait + 60 s). The last one is the first that is not
-// below most.
+// timeTicks returns the marks of an axis of waits on the scale ln(wait + 60 s), up to the first mark that is at least
+// most seconds.
 func timeTicks(most float64) (ticks []plot.Tick) {
 	for _, s := range [...]float64{0, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 28 * 86400,
 		112 * 86400, 448 * 86400} {
@@ -178,7 +178,7 @@ func calibrationFigure(s *section) (*figure, error) {
 			{"served", "━", "the range to the steps of the log: it must touch what is allowed"}}})
 }
 
-// longJobs reports whether any job's forecast was longer than a minute. The interval of no jobs is [0, 1].
+// longJobs reports whether any job's forecast was longer than a minute. If there was none, the interval is [0, 1].
 func (s *section) longJobs() bool {
 	return s.Served.Calibration.Long["0.5"].Interval != [2]float64{0, 1}
 }

@@ -94,8 +94,8 @@ func errorSentence(s *section) string {
 // fewLong is the minimum number of forecasts above a minute for which the first sentences mention these forecasts.
 const fewLong = 100
 
-// qbetsError returns the error of QBETS in parentheses, to follow that of waitcast. It is empty unless QBETS answered
-// as many jobs.
+// qbetsError returns the error of QBETS in parentheses, to follow that of waitcast. It is empty if QBETS had no answer
+// for some of the jobs.
 func qbetsError(s *section, g *backtest.Group) string {
 	if s.QBETS.N != s.Served.N {
 		return ""

@@ -52,8 +52,8 @@ func (i ink) variable() string {
 		fact: "--fact"}[i]
 }
 
-// These are the sizes of letters and of the plots. The page's letters may be wider than the letters that the library
-// measures, for which it leaves room.
+// These are the sizes of letters and of the plots. The library leaves room for the text that it measures, but the
+// page's letters may be wider. Therefore it measures larger letters.
 const (
 	letters  = 9 * vg.Millimeter / 2.8
 	measured = 1.12 * letters
