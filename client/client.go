@@ -33,8 +33,8 @@ type Client struct {
 }
 
 // New returns a client for the daemon at address, such as http://127.0.0.1:9817 or unix:///run/waitcast/api.sock. An
-// address without a scheme means http. A user and a password in the address are sent by basic authentication.
-// Deadlines come from the contexts and from httpClient; nil means http.DefaultClient.
+// address without a scheme means http. A user and a password in the address are sent by basic authentication. If
+// httpClient is nil, http.DefaultClient is used. Deadlines come from the contexts and from that client.
 func New(address string, httpClient *http.Client) (*Client, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -77,11 +77,11 @@ func (c *Client) URL() string { return c.shown }
 
 // WaitOptions are options of a request for a wait. The zero value means the daemon's defaults.
 type WaitOptions struct {
-	// Keep is the minimum share of the requested processors and of the time limit, up to 1, that suggested options
-	// keep. 0 means the daemon's default.
+	// Keep is the minimum share, up to 1, of the requested processors and of the requested time limit that suggested
+	// options keep. 0 means the daemon's default.
 	Keep float64
 	// By is an instant (RFC 3339) or a duration from now (2h). The answer then has the probability of a start before
-	// that instant. Empty means that the answer has no such probability.
+	// that instant; if By is empty, it has none.
 	By string
 }
 

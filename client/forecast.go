@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Forecast requests the load forecast for the next hours; 0 means a week. The answer is about the cluster and each
-// queue, or only about the given queue. Forecast also returns the answer's JSON.
+// Forecast requests the load forecast for the next hours; 0 means a week. The answer covers the cluster and each queue,
+// or only the given queue. Forecast also returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Forecast(ctx context.Context, cluster, queue string, hours float64) (*wire.LoadForecast,

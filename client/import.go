@@ -42,7 +42,7 @@ type Import struct {
 type ImportFile struct {
 	// Name is the name of the file in the daemon's messages.
 	Name string
-	// Open returns the log. Import closes it. A read of the log that blocks may continue after Import has returned,
+	// Open returns the log. Import closes the log. A read from it that blocks may continue after Import has returned,
 	// so that an error of the daemon is returned at once.
 	Open func() (io.ReadCloser, error)
 }
@@ -59,9 +59,9 @@ func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err)
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Import sends logs to the daemon. It returns the report, also as JSON, once the logs are learnt. It needs the admin
-// token. After an error the daemon keeps no part of the logs, with one exception: if it had already begun to learn,
-// it continues. A log that is imported twice counts once.
+// Import sends logs to the daemon. When the logs are learnt, it returns the report, also as JSON. It needs the admin
+// token. After an error the daemon keeps no part of the logs, unless it had already begun to learn them; then it
+// continues. A log that is imported twice counts once.
 //
 // Errors are those of WaitJSON, and a *FileError.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {
@@ -241,8 +241,9 @@ func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()
 	return nil, nil, io.ErrUnexpectedEOF
 }
 
-// Quarantine requests bad lines of the logs, newest last. It also returns the answer's JSON. It needs the admin
-// token. If cluster or reason is not empty, it selects lines. A limit of 0 means the daemon's default.
+// Quarantine requests bad lines of the logs, newest last. It also returns the answer's JSON. It needs the admin token.
+// If cluster or reason is not empty, only lines of that cluster or with that reason are returned. A limit of 0 means
+// the daemon's default.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Quarantine(ctx context.Context, token, cluster, reason string, limit int) (*wire.Quarantine,

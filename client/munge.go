@@ -24,8 +24,8 @@ const (
 	mungePatience = 5 * time.Second
 )
 
-// munged sends a request again with a munge credential if the daemon refused the request because it lacked one. It
-// does so only over TLS and to this host: on any other connection others could read and use the credential.
+// munged sends a request again, with a munge credential, if the daemon refused it because the credential was missing.
+// It does so only over TLS and to this host: on any other connection others could read and use the credential.
 type munged struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -76,8 +76,8 @@ func wantsMunge(response *http.Response) bool {
 	return false
 }
 
-// mayMunge reports whether a credential may be sent with a request. Nobody else may be able to read it on the
-// connection, and it must be possible to send the request again.
+// mayMunge reports whether a credential may be sent with a request: nobody else can read it on the connection, and the
+// request can be sent again.
 func mayMunge(r *http.Request) bool {
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		return false

@@ -42,9 +42,9 @@ const (
 // errSilent is the cause of closing a silent connection.
 var errSilent = errors.New("nothing came for longer than the daemon is silent")
 
-// Watch subscribes to a request and calls hear for each event, until the context ends or hear returns an error. After
-// a lost connection it reconnects with the id of the newest event, so that unchanged advice is not sent again. lastID
-// is the id from an earlier Watch, or empty.
+// Watch subscribes to a request and calls hear for each event, until the context ends or hear returns an error. After a
+// lost connection it reconnects with the id of the newest event, so that advice that has not changed is not sent again.
+// lastID is the id from an earlier Watch, or empty.
 //
 // Watch returns the error of hear, the error of the context, or the error of WaitJSON if the daemon refuses the
 // request. If the status is 5xx or there is no answer, Watch tries again.

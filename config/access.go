@@ -23,8 +23,8 @@ type Access struct {
 	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, of munge and of the socket, and common names of client certificates, that are administrators"`
 }
 
-// Limits limits the requests of clients. The defaults are far above the needs of a scrape of the metrics, and of a
-// thousand watchers behind one address.
+// Limits limits the requests of clients. The defaults are far above what a scrape of the metrics, or a thousand
+// watchers behind one address, need.
 type Limits struct {
 	RequestsPerSecond    float64       `key:"requests_per_second" default:"200" allowed:"0 to 1000000; 0 is no limit" reload:"access" doc:"requests that one client may send on average: a credential, else an address (of IPv6 its first 64 bits). Clients on this host without a credential are not limited. /metrics and /readyz are counted separately"`
 	Burst                int           `key:"burst" default:"4000" allowed:"1 to 1000000" reload:"access" doc:"requests that one client may send at once"`

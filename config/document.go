@@ -19,7 +19,7 @@ import (
 )
 
 // document checks one YAML file against the structs, node by node, because only nodes have line numbers. Wrong nodes
-// are reported and removed from the tree. So the rest can still be decoded and checked.
+// are reported and removed from the tree, so that the rest can still be decoded and checked.
 type document struct {
 	file string
 	*problems
@@ -146,8 +146,8 @@ func (d *document) group(n *yaml.Node, prefix string, t reflect.Type) {
 	n.Content = kept
 }
 
-// merge checks the mappings of a merge key against the struct into which they are merged. A mapping that merges
-// itself is not checked here, because the decoder refuses it.
+// merge checks the mappings that a merge key adds to a mapping, against the struct of that mapping. A mapping that
+// merges itself is not checked here, because the decoder refuses it.
 func (d *document) merge(n *yaml.Node, prefix string, t reflect.Type) {
 	if d.merging[n] {
 		return

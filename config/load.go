@@ -23,8 +23,8 @@ const (
 	TokenName = "admin-token"
 )
 
-// oneSource are the settings of a cluster with one source. They need no configuration file, and are set only by flags
-// and environment variables: --path and WAITCAST_PATH, and so on.
+// oneSource has the settings of a cluster with one source. They need no configuration file, but only flags and
+// environment variables: --path, WAITCAST_PATH and so on.
 type oneSource struct {
 	Format  string `key:"format" flag:"format" doc:"format of the one log to read, with --path: pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, sge-accounting, sge-reporting, lsf-events, lsf-acct"`
 	Path    string `key:"path" flag:"path" doc:"the one log to read, a file or a folder (instead of clusters in a file)"`
@@ -63,8 +63,8 @@ func AddFlags(flags *pflag.FlagSet) {
 }
 
 // Load reads the configuration: the defaults, then the file, then environment variables, and then the flags that
-// AddFlags defined and the user set. The file is the given one. If file is empty, it is the one of --config, or else
-// the one of WAITCAST_CONFIG, or none. flags may be nil. An empty environment variable counts as not set.
+// AddFlags defined and the user set. If file is empty, the file is that of --config, otherwise that of WAITCAST_CONFIG,
+// otherwise none. flags may be nil. An empty environment variable counts as not set.
 //
 // The returned configuration is valid and complete. The error joins an *Error for each mistake.
 func Load(file string, flags *pflag.FlagSet) (*Config, error) {
@@ -258,8 +258,8 @@ func (c *Config) fillComputed() {
 	}
 }
 
-// defaultDataDir returns the folder for the state. It is the first folder that systemd made for StateDirectory=
-// (systemd.exec(5)), or else the folder of the XDG base directory specification. It is "" if neither is known.
+// defaultDataDir returns the folder for the state: the first folder that systemd made for StateDirectory=
+// (systemd.exec(5)), otherwise the folder of the XDG base directory specification. It is "" if neither is known.
 func defaultDataDir() string {
 	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
 	if first != "" {

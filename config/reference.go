@@ -86,7 +86,7 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// isGroup reports whether a key is a struct of keys. isList reports whether it is a list of such structs. Any other
+// isGroup reports whether a key is a struct of keys. isList reports whether a key is a list of such structs. Any other
 // key has a value.
 func (f field) isGroup() bool { return f.Type.Kind() == reflect.Struct }
 

@@ -47,7 +47,7 @@ type payload struct {
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
-	// Raw replaces all texts of a log (texts) if one of them is not UTF-8. (Some logs contain Latin-1.) JSON would
+	// Raw replaces all texts of a log (texts) if one of them is not UTF-8, as some logs contain Latin-1. JSON would
 	// change such texts, and a replay would then give a different state than the live fold.
 	Raw [][]byte `json:"r,omitempty"`
 }
@@ -80,8 +80,8 @@ func EncodeEvent(ev *job.Event) ([]byte, error) {
 	return json.Marshal(&p)
 }
 
-// DecodeEvent sets the fields of ev from its payload. The fields that are columns are set already. An error means
-// that the payload is damaged (ErrCorrupt) or that a newer version wrote it.
+// DecodeEvent sets the fields of ev from its payload. The fields that are stored as columns must be set already. An
+// error means that the payload is damaged (ErrCorrupt) or that a newer version wrote it.
 func DecodeEvent(data []byte, ev *job.Event) error {
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -124,8 +124,8 @@ func ParseKind(name string) (job.Kind, error) {
 	return 0, fmt.Errorf("event kind %q is unknown: %w", name, ErrCorrupt)
 }
 
-// Sum returns the checksum of a snapshot. It is the SHA-256 of the snapshot's number, its time, and its parts in the
-// order of their names. Each text is preceded by its length.
+// Sum returns the checksum of a snapshot: the SHA-256 of its number, its time, and its parts in the order of their
+// names. Each text is preceded by its length.
 func (s *Snapshot) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	var b []byte

@@ -10,7 +10,7 @@ var (
 	// ErrFull means that the disk is full. Nothing was stored. The daemon can still answer requests, and the Commit
 	// can be repeated.
 	ErrFull = errors.New("no room left")
-	// ErrCorrupt means that the stored data are damaged. Close the store and open it again. Opening checks the store,
+	// ErrCorrupt means that the stored data are damaged. Close the store and open it again: opening checks the store,
 	// sets it aside if necessary, and creates a new one, which is filled from the logs.
 	ErrCorrupt = errors.New("stored data are damaged")
 	// ErrReadOnly means that the store cannot be written.
@@ -23,8 +23,8 @@ var (
 	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 
-// SeqError reports that a Commit does not continue after the last one. It is a mistake of the caller: the batch
-// before failed and was not committed again, or a number was used twice.
+// SeqError reports that a Commit does not continue after the last one. This is a mistake of the caller: the previous
+// batch failed and was not committed again, or a number was used twice.
 type SeqError struct {
 	// Got is the wrong Seq. Want is the expected Seq.
 	Got, Want int64
@@ -92,8 +92,8 @@ const (
 	Unreachable FileChange = "cannot be looked up any more"
 )
 
-// IdentityError reports that a file of the store is no longer the file that was opened. Nothing is stored until the
-// opened file is in its place again, because nobody would find the data.
+// IdentityError reports that a file of the store is no longer the file that was opened. Nothing more is stored until
+// the opened file is in its place again, because nobody would find the data.
 type IdentityError struct {
 	// Path is the name by which the file was opened.
 	Path   string

@@ -10,15 +10,15 @@ import (
 // MaxHistoryChunk is the maximum number of bytes of a chunk of a history. A store holds a whole chunk in memory.
 const MaxHistoryChunk = 64 << 20
 
-// HistoryChunk is one piece of a history. A history is made of the events of imported logs, from which a cluster's
-// state is learnt. The key of a chunk is (Cluster, ID, Part, N).
+// HistoryChunk is one piece of a history: the events of imported logs, from which a cluster's state is learnt. The key
+// of a chunk is (Cluster, ID, Part, N).
 type HistoryChunk struct {
 	Cluster string
 	// ID is the name of one history of the cluster. A cluster may have several while a new history replaces another
 	// one.
 	ID string
-	// Part is the part of the history that the chunk belongs to ("events" or "jobs"). The numbers of the chunks begin
-	// at 0 in each part.
+	// Part is the part of the history to which the chunk belongs ("events" or "jobs"). In each part the numbers of the
+	// chunks begin at 0.
 	Part string
 	// N is the number of the chunk in its part, counted from 0.
 	N int

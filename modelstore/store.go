@@ -32,8 +32,8 @@ type Entry struct {
 	Event  job.Event
 }
 
-// Key identifies one event of a job in the store. It distinguishes a record that is read twice from a job id that is
-// used again.
+// Key identifies one event of a job in the store, so that a record that is read twice differs from a record of a job id
+// that is used again.
 type Key struct {
 	Attempt int
 	Kind    job.Kind
@@ -95,8 +95,8 @@ type Row struct {
 	Parts *Parts
 }
 
-// Parts are the two parts of the wait of a row: the real ones and the forecast ones. In one part the job was blocked.
-// In the other part it was eligible and competed.
+// Parts are the two parts of the wait of a row, real and forecast: the time for which the job was blocked, and the time
+// for which it was eligible and competed.
 type Parts struct {
 	// BlockedSeconds is the time for which the job did not compete, according to the records. The job was held, or it
 	// waited for another job or its begin time, or a limit or a missing resource blocked it. The rest of WaitSeconds
@@ -110,8 +110,8 @@ type Parts struct {
 	// Predicted is the forecast cause of the wait, if the job would have to wait (job.Cause); empty without a
 	// forecast.
 	Predicted string
-	// Settled is the first reason for the wait on which two consecutive listings agreed, in the scheduler's word. It
-	// is empty if there was none, as for most jobs that started soon.
+	// Settled is the first reason for the wait on which two consecutive listings agreed, in the scheduler's word. It is
+	// empty if there was none, as for most jobs with a short wait.
 	Settled string
 }
 
@@ -132,8 +132,8 @@ type Peer struct {
 	Quantiles []float64
 }
 
-// Closed returns the event time at which the row was closed. That is the start, or the submission plus the wait if
-// the job never started.
+// Closed returns the event time at which the row was closed: the start, or the submission plus the wait if the job
+// never started.
 func (r *Row) Closed() time.Time {
 	if !r.Start.IsZero() {
 		return r.Start
@@ -260,8 +260,8 @@ type Store interface {
 	// state, except for pruned entries.
 	Latest(ctx context.Context) (*Snapshot, error)
 
-	// Rows calls fn with the selected rows in order of Seq. Rows with the same Seq are in the order in which they
-	// were committed. If fn returns an error, Rows stops and returns it unchanged. fn may call the store.
+	// Rows calls fn with the selected rows in order of Seq. Rows with the same Seq are in the order in which they were
+	// committed. If fn returns an error, Rows stops and returns that error unchanged. fn may call the store.
 	Rows(ctx context.Context, q RowQuery, fn func(Row) error) error
 
 	// CountRows returns the number of rows that Rows would pass to fn.
@@ -305,8 +305,7 @@ type Store interface {
 
 // Verifier is a Store in a file. A file can be removed while the store is open.
 type Verifier interface {
-	// Verify returns an *IdentityError while a file of the store is not in its place. It returns nil once the file is
-	// in its place again. It is cheap.
+	// Verify returns an *IdentityError as long as a file of the store is not in its place, otherwise nil. It is cheap.
 	Verify() error
 }
 

@@ -37,8 +37,8 @@ type gnu struct {
 	all     []setting
 }
 
-// parse parses the options among the words and appends them to all. It refuses a word that is neither an option nor
-// the value of an option. The commands of all schedulers do the same for directives.
+// parse parses the options among the words and appends them to all. A word that is neither an option nor the value of
+// an option is an error, as in directives of all schedulers.
 func (g *gnu) parse(words []word) error {
 	for i := 0; i < len(words); {
 		w, rest := words[i], words[i+1:]
@@ -107,7 +107,7 @@ func (g *gnu) letter(c byte) (option, bool) {
 	return option{}, false
 }
 
-// long parses a word with two dashes, and returns the number of following words that it used. An unknown name causes
+// long parses a word with two dashes, and returns the number of following words that it used. An unknown option causes
 // only a warning, because it may belong to another version.
 func (g *gnu) long(w word, rest []word) (int, error) {
 	name, value, with := strings.Cut(w.text[2:], "=")

@@ -80,8 +80,8 @@ type Request struct {
 	GPUType string
 	// Name is the job's name. Account is the charged account or project. QOS is the quality of service.
 	Name, Account, QOS string
-	// Hold is true if the job is submitted held. Dependent is true if it waits for other jobs. Begin is the earliest
-	// time of its start, as written in the script.
+	// Hold is true if the job is submitted held. Dependent is true if it waits for other jobs. Begin is its earliest
+	// start, as written in the script.
 	Hold, Dependent bool
 	Begin           string
 	// Exclusive is true if the job does not share its nodes with other jobs or users. Then it uses more processors

@@ -19,8 +19,8 @@ func lsfOptions() map[string]int {
 	)
 }
 
-// lsf reads the script in the same way as bsub reads its standard input: first the directives of the whole file, then
-// the command line. The manual does not say which of two equal directives counts. lsf uses the last, with a warning.
+// lsf reads the script as bsub reads its standard input: first the directives of the whole file, then the command line.
+// The manual does not say which of two directives with the same option counts. lsf uses the last, with a warning.
 func (p *parser) lsf() (Request, error) {
 	d := &dash{p: p, values: lsfOptions(), glued: true}
 	for i, line := range p.lines {

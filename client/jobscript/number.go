@@ -89,8 +89,8 @@ func (p *parser) fit(r *Request) error {
 
 var errLong = errors.New("longer than 292 years")
 
-// addUp adds the fields of a clock time. A field is an integer in its unit. If blank is true, a field may be empty
-// and counts as 0.
+// addUp adds up the fields of a clock time in the given units. A field is an integer. If blank is true, a field may be
+// empty and counts as 0.
 func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, error) {
 	var sum time.Duration
 	for i, f := range fields {
@@ -111,8 +111,8 @@ func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, 
 
 const day = 24 * time.Hour
 
-// size parses an amount of memory and returns the number of bytes. The text has digits and one of the letters as
-// unit. A b may follow the letter if b is true. A number without a letter is in units of alone.
+// size parses an amount of memory and returns the number of bytes. The text has digits and one of the letters as unit.
+// If b is true, a b may follow the letter. The unit of a number without a letter is alone.
 func size(text, letters string, b bool, alone int64) (int64, error) {
 	s := strings.ToUpper(text)
 	if b && len(s) > 1 && strings.IndexByte(letters, s[len(s)-2]) >= 0 {

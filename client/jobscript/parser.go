@@ -159,8 +159,8 @@ func (p *parser) sightings() []sighting {
 	return seen
 }
 
-// obeys reports whether the scheduler treats the line as a directive. before tells whether the line is before the
-// first command. looks is true if the line may have been meant as a directive.
+// obeys reports whether the scheduler treats the line as a directive. before is true if the line is before the first
+// command. looks is true if the line may have been meant as a directive.
 func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 	trimmed := strings.TrimLeft(line, blanks)
 	switch s.scheduler {

@@ -149,8 +149,8 @@ func unquotedCommas(text string) []string {
 	return append(items, text[from:])
 }
 
-// pbsKeep selects the settings that apply. Of several equal resources in a script the first applies; of other options
-// the last applies. Settings of the command line override those of the script.
+// pbsKeep selects the settings that apply. If a script gives the same resource several times, the first applies; for
+// other options the last applies. Settings of the command line override those of the script.
 func (p *parser) pbsKeep(script, above []setting) settings {
 	kept := settings{}
 	for _, s := range script {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// slurmSize determines the size of a Slurm job. It counts processors in the same way as NumCPUs of a waiting job in
-// scontrol (tested with Slurm 22.05). There are three exceptions, for which scontrol shows less than the job finally
+// slurmSize determines the size of a Slurm job. It counts processors like NumCPUs of a waiting job in scontrol (tested
+// with Slurm 22.05). In three cases scontrol shows less than the job finally gets, and slurmSize counts what the job
 // gets: a range of nodes without a number of tasks, --mincpus, and --overcommit with --cpus-per-task.
 type slurmSize struct {
 	p       *parser
@@ -272,8 +272,8 @@ func (s *slurmSize) countProcs() error {
 	return nil
 }
 
-// readMemory reads the amount of memory. Only one kind of option for memory may be given. But an option in the
-// environment is overridden by an option of another kind elsewhere.
+// readMemory reads the amount of memory. Options of only one kind may be given, except that an option in the
+// environment is overridden by one of another kind elsewhere.
 func (s *slurmSize) readMemory() error {
 	var given []setting
 	for _, name := range [...]string{"mem", "mem-per-cpu", "mem-per-gpu"} {

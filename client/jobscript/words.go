@@ -103,8 +103,8 @@ func (s settings) has(name string) bool {
 	return ok
 }
 
-// last keeps the last setting of each name. It adds a warning if a script contradicts itself or if the environment
-// overrides it. written formats a setting for messages.
+// last keeps the last setting of each name. It adds a warning if a script contradicts itself, or if the environment
+// overrides the script. written formats a setting for messages.
 func (p *parser) last(all []setting, written func(setting) string) settings {
 	kept := settings{}
 	for _, s := range all {

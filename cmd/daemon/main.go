@@ -115,17 +115,17 @@ func rootCommand() *cobra.Command {
 	return cmd
 }
 
-// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection. Go's default is twice. The
+// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection. Go's default is 2 times. The
 // live data are mostly numbers, so a collection is cheap.
 const daemonGC = 50
 
-// softLimit is the soft limit of Go's memory. Go exceeds it if the live data need more. The program's pages and
-// SQLite need some 60 MiB more. The sum is the 256 MiB that the daemon of a cluster may need.
+// softLimit is the soft limit of Go's memory. Go exceeds it if the live data need more. The program's pages and SQLite
+// need some 60 MiB in addition. Together this is the 256 MiB that the daemon of one cluster may need.
 const softLimit = 192 << 20
 
 // spareThread sets GOMAXPROCS to one more than the number of processors, and returns the number of processors. So one
 // thread can poll the network while all others compute. Otherwise Go would poll only every 10 ms, and requests would
-// wait for that.
+// wait for the next poll.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {

@@ -102,8 +102,8 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	return out.Bytes()
 }
 
-// accuracySummary describes in sentences the first row of the table, and how much larger the loss of other methods is
-// on the same jobs. It writes nothing if no job was decided yet.
+// accuracySummary describes in sentences the first row of the table, and how much larger the loss of the other methods
+// is on the same jobs. It writes nothing if no job was decided yet.
 func accuracySummary(w io.Writer, g *wire.AccuracyGroup) {
 	if len(g.Methods) == 0 || g.Methods[0].Outcomes["0.95"].Decided == 0 {
 		return
@@ -227,8 +227,8 @@ func shares(coverage map[string][2]float64, level string) string {
 	return fmt.Sprintf("%.3f-%.3f", c[0], c[1])
 }
 
-// lossOf formats the loss of a level. For a method that was not served it adds the loss of the served forecast on the
-// same jobs.
+// lossOf formats the loss of a level. For a method that was not served it also gives the loss of the served forecast on
+// the same jobs.
 func lossOf(m *wire.MethodAccuracy, level string) string {
 	loss, ok := m.LogPinball[level]
 	if !ok {

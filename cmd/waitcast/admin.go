@@ -15,9 +15,9 @@ const tokenName = "admin-token"
 // systemToken is the path of the token file of a daemon that runs as a service.
 const systemToken = "/var/lib/waitcast/" + tokenName
 
-// token returns the daemon's admin token. If the user gives a token, it returns that one. If the user gives a
-// password, it returns an empty text. Otherwise it returns the content of the first existing token file in the state
-// folders, in the order in which the daemon chooses its folder.
+// token returns the daemon's admin token: the one that the user gives; empty if the user gives a password instead;
+// otherwise the content of the first existing token file in the state folders, in the order in which the daemon chooses
+// its folder.
 func (a *app) token() (string, error) {
 	given, err := a.givenToken()
 	if given != "" {

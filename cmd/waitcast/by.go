@@ -15,7 +15,7 @@ import (
 const byAllowed = "a time of the day (09:00, its next occurrence in this computer's zone), an instant " +
 	"(2026-03-02T09:00, or with Z or +01:00 in that zone) or a time from now (2h)"
 
-// byValue is the flag of an instant by which the job should start. In this flag 9:30 is a time of day. In a time
+// byValue is the flag for the instant by which the job should start. In this flag 9:30 is a time of day, but in a time
 // limit it is a duration.
 type byValue struct {
 	text string

@@ -186,7 +186,7 @@ func standardTable(p *page, f *wire.LoadForecast) {
 }
 
 // leastWeeks is the minimum number of weekly counts for which the growth of the queue is shown. With fewer counts the
-// daemon never reports that a cluster is saturated.
+// daemon never reports saturation.
 const leastWeeks = 5
 
 // saturationText describes the saturation of a queue or the cluster. Every command uses the same words.

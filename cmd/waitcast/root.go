@@ -61,7 +61,7 @@ func newRoot(a *app) *cobra.Command {
 }
 
 // checkNumbers returns an error for flags whose number is NaN, infinite or absurdly large, because comparisons with a
-// limit accept such values. Each command checks the other rules of its flags.
+// limit would accept such values. Each command checks the other rules of its flags.
 func checkNumbers(flags *pflag.FlagSet) error {
 	var problems []error
 	flags.Visit(func(f *pflag.Flag) {

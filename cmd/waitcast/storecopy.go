@@ -99,8 +99,8 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	return err
 }
 
-// openToCopy opens one side of a copy. Until it is closed, no other process can write to it. If root runs the command,
-// the files belong to the daemon's user nevertheless.
+// openToCopy opens one side of a copy. Until it is closed, no other process can write to it. Even if root runs the
+// command, the files belong to the daemon's user.
 func (a *app) openToCopy(ctx context.Context, place, space string, mustExist bool,
 	stop context.CancelCauseFunc) (modelstore.Portable, error) {
 	if isDatabase(place) {

@@ -73,9 +73,9 @@ func unitless(text string) bool {
 	return errors.Is(err, duration.ErrNoUnit)
 }
 
-// parseLimit parses the time limit of a flag. A number without a unit has the unit in the environment variable. If
-// the variable is not set, such a number is an error: users of Slurm, LSF or PBS understand 120 as two hours, and the
-// daemon understands it as two minutes.
+// parseLimit parses the time limit of a flag. The unit of a number without a unit comes from the environment variable.
+// If the variable is not set, such a number is an error: users of Slurm, LSF or PBS understand 120 as two hours, and
+// the daemon understands it as two minutes.
 func parseLimit(text string, env func(string) string) (time.Duration, error) {
 	var unit time.Duration
 	if name := env(unitVariable); name != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Version returns the number of changes that were ever made to the space. Every transaction that writes (entries,
-// rows, checkpoints, a snapshot, a value, a pruning) increases it.
+// Version returns the number of changes that have been made to the space so far. Every transaction that writes
+// (entries, rows, checkpoints, a snapshot, a value, a pruning) increases it.
 func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	err = s.read(ctx, "version", func(ctx context.Context) error {
 		return s.pool.QueryRow(ctx, "SELECT version FROM waitcast.space WHERE id = $1", s.space).Scan(&version)
@@ -19,10 +19,10 @@ func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// Changed waits until the Version of the space is greater than after, and returns it. The server notifies it; it also
-// polls after every Options.Poll. While it waits, it uses one of the store's connections. It returns the error of
-// ctx, modelstore.ErrClosed, or an error if the server cannot be reached; after that one the caller should retry
-// later.
+// Changed waits until the Version of the space is greater than after, and returns that version. The server notifies the
+// store; the store also polls after every Options.Poll. Waiting uses one of the store's connections. Changed returns
+// the error of ctx, modelstore.ErrClosed, or an error if the server cannot be reached. In the last case the caller
+// should retry later.
 func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err

@@ -138,8 +138,8 @@ func (c *rowColumns) addParts(p *modelstore.Parts) {
 	c.settled = append(c.settled, pgtype.Text{String: toText(p.Settled), Valid: known})
 }
 
-// insert inserts the rows with indexes from `from` to to-1 in order, except rows whose key is stored already. A
-// subquery for each row looks up the key. The planner cannot turn such a subquery into a join that reads the whole
+// insert inserts the rows with the indexes from `from` to to-1 in order, except those whose key is stored already. A
+// subquery looks up the key of each row, because the planner cannot turn a subquery into a join that reads the whole
 // ledger.
 func (c *rowColumns) insert(w *change, from, to int) error {
 	if err := makePartitions(w.ctx, w.tx, w.s.space, c.closed[from:to]); err != nil {

@@ -23,9 +23,9 @@ const cancelCheckEvery = 256
 const chunk = 2000
 
 // unsure has the batches for which Commit returned an error without knowing whether the server committed the
-// transaction. The key is the checksum of their bad lines. The writer sends such a batch again, perhaps after imports
-// and rebuilds have written other data. The keys of entries and rows show whether these are stored. Bad lines have no
-// keys, and must not be counted twice.
+// transaction. The key is the checksum of a batch's bad lines. The writer sends such a batch again, perhaps after
+// imports and rebuilds have written other data. Whether its entries and rows are stored follows from their keys. Bad
+// lines have no keys, and must not be counted twice.
 type unsure map[[sha256.Size]byte]*outcome
 
 // outcome is the knowledge about one batch in unsure.
@@ -36,8 +36,8 @@ type outcome struct {
 	final bool
 }
 
-// resolve finds out which transactions were committed. last is the token in the row of the space, which the last
-// committed transaction with bad lines wrote. The caller has locked the row, so no earlier transaction is open.
+// resolve finds out which transactions were committed. last is the token in the row of the space; it was written by the
+// last committed transaction with bad lines. The caller has locked the row, so no earlier transaction is still open.
 func (u unsure) resolve(last string) {
 	for _, o := range u {
 		o.final = o.final || slices.Contains(o.tokens, last)
@@ -112,15 +112,15 @@ func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// change runs fn in a transaction that locks the row of the space. Before fn it checks that this process holds the
-// lease of the space. fn may run several times.
+// change runs fn in a transaction that locks the row of the space, after a check that this process holds the lease of
+// the space. fn may run several times.
 func (s *Store) change(ctx context.Context, doing string, fn func(*change) error) error {
 	return s.transact(ctx, doing, nil, fn)
 }
 
-// transact does the same as change, also for batches with bad lines. lines is the checksum of the bad lines. transact
-// gives the transaction a name, by which a batch that is sent again is recognized. If lines is nil, the space keeps
-// the name of the earlier transaction.
+// transact does the same as change, also for batches with bad lines, whose checksum is lines. It stores a token that
+// names the transaction, by which a batch that is sent again is recognized. If lines is nil, the space keeps the token
+// of the earlier transaction.
 func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -186,9 +186,8 @@ func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
 	o.tokens = append(o.tokens, token)
 }
 
-// run locks the space, runs fn, and writes the changes into the space's row. If the change has no token of its own,
-// the row keeps the given token. The row is written last, so that the time of the lease begins at the end of the
-// transaction.
+// run locks the space, runs fn, and writes the changes and the token into the space's row. If token is empty, the row
+// keeps its token. The row is written last, so that the time of the lease begins at the end of the transaction.
 func (w *change) run(fn func(*change) error, token string) error {
 	var nonce *string
 	var epoch int64
@@ -420,8 +419,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes entries in one range of numbers, which begins at from. It advances from. If from is negative, the
-// range begins at the smallest number. done is true if no entries follow.
+// prune deletes entries in one range of numbers that begins at from, and advances from. If from is negative, the range
+// begins at the smallest number. done is true if no entries follow.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
 	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+
@@ -466,8 +465,8 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 	}
 }
 
-// deleteRows deletes the oldest rows that were closed before an instant. It deletes pruneWindow rows, and all rows
-// with the same closing time as the last of these.
+// deleteRows deletes the oldest rows that were closed before an instant: pruneWindow rows, and all rows with the same
+// closing time as the last of these.
 func (w *change) deleteRows(before int64) (int64, error) {
 	tag, err := w.tx.Exec(w.ctx, fmt.Sprintf(`DELETE FROM waitcast.ledger WHERE space = %d AND closed <=
 		(SELECT max(closed) FROM (SELECT closed FROM waitcast.ledger WHERE space = %[1]d AND closed < $1

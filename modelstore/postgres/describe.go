@@ -10,7 +10,7 @@ import (
 )
 
 // Describe describes the database at url and its spaces. Daemons may use the database meanwhile. Describe counts the
-// contents, which takes long in a large store.
+// contents, which takes long for a large store.
 func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	opts := Options{ReadOnly: true}.withDefaults()
 	pool, err := connect(ctx, url, opts)

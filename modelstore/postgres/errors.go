@@ -15,8 +15,8 @@ type HeldError struct {
 	Space string
 	// Holder is the name under which the other daemon acquired the lease.
 	Holder string
-	// Until is the end of the lease unless it is renewed, by the database's clock. Left is the time that remained
-	// when the error was created.
+	// Until is the end of the lease by the database's clock, unless it is renewed. Left was the remaining time when the
+	// error was created.
 	Until time.Time
 	Left  time.Duration
 }

@@ -9,8 +9,8 @@ import (
 type Holding struct {
 	// Holder is the name of the holder of the lease; "" if there is none.
 	Holder string
-	// Left is the time until the lease ends unless it is renewed, by the database's clock. If it is 0 or less, the
-	// lease can be acquired.
+	// Left is the time by the database's clock until the lease ends, unless it is renewed. At 0 or less, the lease can
+	// be acquired.
 	Left time.Duration
 }
 

@@ -20,8 +20,8 @@ const MinTTL = 100 * time.Millisecond
 // releaseTimeout is the maximum time for which Close tries to release a lease.
 const releaseTimeout = 3 * time.Second
 
-// Lease is the right to write a space. It expires some time after its last renewal; a Commit renews it, too. Then any
-// daemon may acquire the next lease. It is safe for concurrent use.
+// Lease is the right to write a space. It expires some time after its last renewal or Commit. Then any daemon may
+// acquire the next lease. A Lease is safe for concurrent use.
 type Lease struct {
 	store  *Store
 	holder string

@@ -22,9 +22,9 @@ var migrations embed.FS
 // migrationLock is the key of the advisory lock that is held during migrations ("wcst" in ASCII).
 const migrationLock = 0x77637374
 
-// migrate updates the schema. The folder has files with names <version>_<what>.sql, numbered from 1 without a gap.
-// All of them run in one transaction, and in only one daemon at a time. A reader does not migrate. It returns an
-// error if the schema has another version.
+// migrate updates the schema. The folder has files with names <version>_<what>.sql, numbered from 1 without a gap. All
+// migrations run in one transaction, and in only one daemon at a time. A reader does not migrate: it returns an error
+// if the schema has another version.
 func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly bool) error {
 	texts, err := migrationTexts()
 	if err != nil {

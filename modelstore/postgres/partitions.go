@@ -22,7 +22,7 @@ import (
 const (
 	// splitLedger is the first version of the schema in which the ledger is partitioned.
 	splitLedger = 5
-	// maxMonths is the maximum number of months of a space that get their own table. A query without instants opens
+	// maxMonths is the maximum number of months of a space that get their own tables. A query without instants opens
 	// all tables of its space, and the server has locks for only some thousand tables.
 	maxMonths = 120
 )
@@ -131,8 +131,8 @@ func mayMakeTables(ctx context.Context, tx pgx.Tx) (may bool, err error) {
 	return may, err
 }
 
-// makeSpaceTable creates the table of a space. It does not create it if rows of the space are in ledger_rest. It
-// reports whether the table exists afterwards.
+// makeSpaceTable creates the table of a space, unless rows of the space are in ledger_rest. It reports whether the
+// table exists afterwards.
 func makeSpaceTable(ctx context.Context, tx pgx.Tx, space int32) (there bool, err error) {
 	err = tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", "waitcast."+spaceTable(space)).Scan(&there)
 	if err != nil || there {

@@ -109,8 +109,8 @@ type Store struct {
 	lease   *Lease
 	unsure  unsure
 
-	// closing guards closed. It is also held when a use begins, so that Close can wait for the uses under way. done
-	// ends uses that wait for something.
+	// closing guards closed. It is also held when an operation begins, so that Close can wait for running operations.
+	// done ends operations that wait for something.
 	closing sync.Mutex
 	closed  bool
 	done    chan struct{}

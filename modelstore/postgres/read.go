@@ -262,8 +262,8 @@ func (s *Store) snapshot(ctx context.Context, tx pgx.Tx, seq int64) (*modelstore
 	return snap, nil
 }
 
-// where returns the SQL condition of a query and its arguments. The number of the space is part of the text and not
-// an argument. So no plan of the server opens or locks the tables of other spaces.
+// where returns the SQL condition of a query and its arguments. The number of the space is part of the text instead of
+// an argument, so that no plan of the server opens or locks the tables of other spaces.
 func (s *Store) where(q modelstore.RowQuery) (string, []any) {
 	conditions, args := []string{fmt.Sprintf("space = %d", s.space)}, []any{}
 	and := func(on bool, condition string, arg any) {

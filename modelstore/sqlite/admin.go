@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pruneWindow is the range of numbers that one transaction of Prune covers. A transaction takes about 20 ms. Commits
-// can run between two of these transactions.
+// pruneWindow is the range of numbers that one transaction of Prune covers. Such a transaction takes about 20 ms, and
+// commits can run between two of them.
 const pruneWindow = 10_000
 
 // Meta implements modelstore.Store.

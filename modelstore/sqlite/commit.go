@@ -331,8 +331,8 @@ func (w *batch) models(models []modelstore.SavedModel) error {
 	return nil
 }
 
-// pieceBytes is the maximum size of a piece in which a part or a model is written. SQLite copies a value that is
-// written, and does not release the memory of the copy.
+// pieceBytes is the maximum size of the pieces in which a part or a model is written. SQLite copies each written value,
+// and does not release the memory of the copy.
 const pieceBytes = 256 << 10
 
 // part writes a part of a snapshot in pieces. An empty part is one empty piece.

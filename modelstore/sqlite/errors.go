@@ -70,8 +70,8 @@ func readOnlyHint(err error) error {
 	return err
 }
 
-// scanError returns the error for a row that cannot be read. A cancelled context closes the rows during the reading;
-// then the error is that of the context. Otherwise the data are damaged.
+// scanError returns the error for a row that cannot be read: that of the context if it was cancelled, because this
+// closes the rows during the reading, otherwise an error for damaged data.
 func scanError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -104,8 +104,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	return s.fail("ledger", err)
 }
 
-// selectRows returns the statement of a query and its arguments. The statement sorts only the numbers of rows,
-// because SQLite keeps all sorted data in memory. Sorting the whole rows of a year took hundreds of megabytes.
+// selectRows returns the statement of a query and its arguments. The statement sorts only the numbers of rows, because
+// SQLite keeps everything that it sorts in memory. Sorting the whole rows of a year took hundreds of megabytes.
 func selectRows(q modelstore.RowQuery) (string, []any) {
 	condition, args := where(q)
 	order := " ORDER BY l.seq, l.id LIMIT ?"

@@ -132,8 +132,8 @@ func (l *lock) hold(to **heldFile, path string) error {
 	return nil
 }
 
-// watch starts to compare the files with their names. At this time SQLite has the database open and has created the
-// WAL. SQLite has no POSIX locks on a WAL, so a descriptor of the WAL may be opened and closed at any time.
+// watch starts to compare the files with their names. By this time SQLite has opened the database and created the WAL.
+// SQLite has no POSIX locks on a WAL, so a descriptor of the WAL may be opened and closed at any time.
 func (l *lock) watch() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,8 +164,8 @@ func (l *lock) check() error {
 	return err
 }
 
-// renew creates the lock file again if it was removed, and reports whether it did. The lock file tells other
-// processes who the holder is. After a crash it shows that there was a holder.
+// renew creates the lock file again if it was removed, and reports whether it did. The lock file names the holder for
+// other processes. After a crash it shows that there was a holder.
 func (l *lock) renew() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,9 +200,9 @@ func (l *lock) dropFiles() error {
 	return errors.Join(errs...)
 }
 
-// claim writes the holder into the lock file. It is called after the checks of the store. Until then the file has the
-// content of the last holder: if this process dies during the checks, the next process sees that the checks are still
-// needed.
+// claim writes this process as the holder into the lock file. It is called after the checks of the store. Until then
+// the file still names the last holder: if this process dies during the checks, the next process sees that the checks
+// are still needed.
 func (l *lock) claim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,8 +252,8 @@ func (l *lock) write(h holder) error {
 	return nil
 }
 
-// readHolder returns the holder that the lock file names. If the file cannot be parsed, a crash left it, and the
-// returned holder counts as one that did not close the store.
+// readHolder returns the holder that the lock file names. A file that cannot be parsed was left by a crash; the
+// returned holder then counts as one that did not close the store.
 func readHolder(file *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // owner is the user and the group that own a file.
 type owner struct{ uid, gid int }
 
-// ownerFor returns the owner that a new database at path must have so that the daemon can open it. That is the owner
-// of the present database, or else of the folder.
+// ownerFor returns the owner that a new database at path must have so that the daemon can open it: that of the present
+// database, otherwise that of the folder.
 func ownerFor(path string) (owner, error) {
 	for _, place := range []string{path, path + "-wal", filepath.Dir(path)} {
 		if info, err := os.Stat(place); err == nil {
@@ -30,8 +30,8 @@ func ownerOf(info os.FileInfo) (owner, error) {
 	return owner{int(stat.Uid), int(stat.Gid)}, nil
 }
 
-// giveAway gives an open file, which is at path, to the owner of the store (Options.InheritOwner). It leaves a file
-// alone that belongs to another user than that of the process.
+// giveAway gives an open file at path to the owner of the store (Options.InheritOwner), unless it belongs to another
+// user than that of the process.
 func (s *Store) giveAway(file *os.File, path string) {
 	if s.owned == nil {
 		return
@@ -50,9 +50,9 @@ func (s *Store) giveAway(file *os.File, path string) {
 // the files have the right owner.
 func (s *Store) OwnerError() error { return s.notGiven }
 
-// give changes the owner of an open file, which is at path, to o. name is the name of the file for messages. A user
-// who may write to the folder could have replaced the file by a link to another file. Therefore give uses the
-// descriptor, and does not change a file that has a second name or is no longer at path.
+// give changes the owner of an open file at path to o. name is the name of the file for messages. A user who may write
+// to the folder could have replaced the file by a link to another file. So give uses the descriptor, and does not
+// change a file that has a second name or is no longer at path.
 func (o owner) give(file *os.File, name, path string) error {
 	info, err := file.Stat()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// replayChunk is the number of entries that are read at once. Between two chunks no read transaction is open. So
+// replayChunk is the number of entries that are read at once. Between two chunks no read transaction is open, so that
 // SQLite can reuse the WAL during a long replay.
 const replayChunk = 1000
 

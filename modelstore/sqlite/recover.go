@@ -31,8 +31,8 @@ type Recovered struct {
 // Recovered describes the damaged file that Open renamed. It returns nil if the file was undamaged or new.
 func (s *Store) Recovered() *Recovered { return s.recovered }
 
-// setAside renames the database and its other files. It renames the database first. If the process dies after that, a
-// WAL without a database remains, which can be recognized. A database without its WAL could not be recognized.
+// setAside renames the database and its other files, the database first. If the process dies after that, a WAL without
+// a database remains, which can be recognized. A database without its WAL could not be recognized.
 func (s *Store) setAside(reason error) error {
 	now := s.opts.Now().UTC()
 	aside, err := freeName(s.path + ".corrupt-" + now.Format("20060102T150405Z"))

@@ -55,8 +55,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// DefaultCheckBytes is the size of the largest file that every Open checks as a whole. A check takes about a second,
-// at the 25 MB/s or more that BenchmarkCheck measures.
+// DefaultCheckBytes is the maximum size of a file that every Open checks as a whole. A check takes about a second, at
+// the 25 MB/s or more that BenchmarkCheck measures.
 const DefaultCheckBytes = 32 << 20
 
 // Options configure Open; the zero value is ready to use.
@@ -67,12 +67,12 @@ type Options struct {
 	Now func() time.Time
 	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
 	BadLines int
-	// CheckBytes is the size in bytes of the largest file that every Open checks as a whole. 0 means
-	// DefaultCheckBytes. A negative value means that size alone never causes a check.
+	// CheckBytes is the maximum size in bytes of a file that every Open checks as a whole. 0 means DefaultCheckBytes.
+	// With a negative value the size alone never causes a check.
 	CheckBytes int64
-	// InheritOwner is for commands that root runs in the place of the daemon's user. If the process is root's, a new
-	// database and a lock file of root get the owner and group of the present database, or else of the folder (see
-	// OwnerError). SQLite gives its own files the owner of the database.
+	// InheritOwner is for commands that root runs in the place of the daemon's user. If the process runs as root, a new
+	// database and a lock file that belongs to root get the owner and group of the present database, otherwise of the
+	// folder (see OwnerError). SQLite gives its own files the owner of the database.
 	InheritOwner bool
 }
 

@@ -62,7 +62,7 @@ func replayInOrder(t *testing.T, p Place) {
 }
 
 // replayLong proves that a replay of many thousand entries loses no entry, repeats none, and ends with the entry that
-// was the last when it started.
+// was the last one when the replay started.
 func replayLong(t *testing.T, p Place) {
 	s := open(t, p)
 	const n = 5000
@@ -223,8 +223,8 @@ func modelAgainstStore(t *testing.T, p Place) {
 	})
 }
 
-// repeatingKinds proves that events that can happen many times in one life of a job are stored every time, and all
-// other events once. A batch that is committed again adds nothing.
+// repeatingKinds proves that every event of a kind that can occur many times in one life of a job is stored, and only
+// the first event of any other kind. A batch that is committed again adds nothing.
 func repeatingKinds(t *testing.T, p Place) {
 	var all, want []modelstore.Entry
 	for round := range 2 {

@@ -34,8 +34,8 @@ func MakeModel(name string, seq int64, size int) modelstore.SavedModel {
 	return modelstore.SavedModel{Name: name, Seq: seq, Data: data}
 }
 
-// savedModels proves that the last model of a name is stored whole and with its number, whatever its size. A model
-// without data deletes the model of that name. Models depend neither on checkpoints nor on snapshots.
+// savedModels proves that the last model stored under a name is returned whole and with its number, whatever its size.
+// A model without data deletes the model with that name. Models depend neither on checkpoints nor on snapshots.
 func savedModels(t *testing.T, p Place) {
 	s := p.Open(t)
 	large, small := MakeModel("c/load", 7, 1_000_001), MakeModel("d/load", 0, 1)

@@ -235,8 +235,8 @@ func failureLeavesNothing(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
 }
 
-// countdown is a context that is cancelled when it is checked for the n-th time. So a Commit is cancelled at the same
-// place in every run.
+// countdown is a context that is cancelled when it is checked for the n-th time, so that a Commit is cancelled at the
+// same place in every run.
 type countdown struct {
 	context.Context
 	n int
@@ -249,8 +249,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// cancelLeavesNothing proves that a Commit stores nothing if it is cancelled at any place where it checks its
-// context. It also proves that Commit checks its context while it works.
+// cancelLeavesNothing proves that a Commit that is cancelled at any place where it checks its context stores nothing.
+// It also proves that Commit checks its context while it works.
 func cancelLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	for looks := 0; ; looks++ {

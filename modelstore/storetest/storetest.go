@@ -59,8 +59,8 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 // Epoch is the instant at which the jobs of the suite begin: a Tuesday, with nanoseconds.
 func Epoch() time.Time { return time.Date(2024, 3, 5, 13, 14, 15, 123456789, time.UTC) }
 
-// MakeEntry returns the entry seq. It belongs to the job seq/3 of the cluster "c", which was submitted, started or
-// ended at Epoch + seq seconds.
+// MakeEntry returns the entry seq, at Epoch + seq seconds. From 1 on, each three consecutive entries are the
+// submission, the start and the end of one job of the cluster "c".
 func MakeEntry(seq int64) modelstore.Entry {
 	n := seq - 1
 	at := Epoch().Add(time.Duration(seq) * time.Second)
@@ -83,7 +83,7 @@ func MakeEntries(from, to int64) []modelstore.Entry {
 }
 
 // MakeRow returns a row that the entry seq closed. The queue is "batch". If seq is a multiple of 4, the job was
-// cancelled; otherwise it started. In both cases it waited for seq seconds.
+// cancelled; otherwise it started. In both cases the job waited for seq seconds.
 func MakeRow(seq int64) modelstore.Row {
 	r := modelstore.Row{
 		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour,

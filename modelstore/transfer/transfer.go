@@ -48,8 +48,8 @@ func (e *MismatchError) Error() string {
 
 // Progress is the progress of a copy.
 type Progress struct {
-	// Stage is "journal", "ledger", "histories", "rest" or "compare". Done is the number of processed entries, rows
-	// or chunks. Total is their total number, or 0 if unknown.
+	// Stage is "journal", "ledger", "histories", "rest" or "compare". Done is the number of processed entries, rows or
+	// chunks. Total is the number of all of them, or 0 if unknown.
 	Stage       string
 	Done, Total int64
 }

@@ -1,7 +1,7 @@
 // Package ablation measures the contribution of each part of the forecasting engine. It replays a log with the whole
 // engine, and then without one group of features, one rule or one expert at a time. It also replays the log with an
-// oracle: an engine that knows the true runtimes of running jobs. And it measures the loss of each expert alone, and
-// the expert's weight.
+// oracle, an engine that knows the true runtimes of running jobs. For each expert it also measures the loss of the
+// expert alone, and the expert's weight.
 package ablation
 
 import (
@@ -23,8 +23,8 @@ func Levels() []float64 { return []float64{.5, .9, .95} }
 // warmup is the share of the jobs, from the beginning, that the engine learns from but that are not scored.
 const warmup = .1
 
-// Nothing is the name of the variant with the whole engine. OracleRuntimes is the name of the variant with an oracle.
-// expertPrefix is the beginning of the names of variants without an expert.
+// Nothing is the name of the variant in which nothing is left out. OracleRuntimes is the name of the variant with an
+// oracle. expertPrefix is the beginning of the names of variants without an expert.
 const (
 	Nothing        = "nothing"
 	OracleRuntimes = "oracle runtimes"

@@ -10,16 +10,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// Change is the relative increase in loss of a variant over the engine with nothing left out, on the days that both
-// have. Error is its standard error.
+// Change is the relative increase in loss of a variant over the whole engine, on the days that both have. Error is its
+// standard error.
 type Change struct{ Part, Error float64 }
 
 // week is the number of days in a block of the bootstrap, because waits on consecutive days are correlated.
 const week = 7
 
-// ChangeOf returns the change of the loss at a level, which is given by its index. The error is the standard error of
-// a ratio of sums, with weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39). It is NaN
-// with fewer than two weeks.
+// ChangeOf returns the change of the loss at a level, given by its index. The error is the standard error of a ratio of
+// sums, with weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39). It is NaN with fewer
+// than two weeks.
 func ChangeOf(of, nothing *Result, level int) Change {
 	type pair struct{ of, nothing float64 }
 	weeks := map[int]*pair{}

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// Study is a set of runs whose results are stored in a folder, so that an interrupted study can continue. A folder is
-// valid for one version of the engine only.
+// Study is a set of runs whose results are stored in a folder, so that an interrupted study can continue. A folder can
+// be used with one version of the engine only.
 type Study struct {
 	// Folder is the folder of the results.
 	Folder string
@@ -82,8 +82,8 @@ func (s *Study) Results() (map[string]map[string]*Result, error) {
 // nameOf returns the name of a trace.
 func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".swf.gz") }
 
-// path returns the path of the file of a result. It includes the number of jobs, so that studies of different lengths
-// do not share results.
+// path returns the path of the file of a result. The path contains the number of jobs, so that studies of different
+// lengths do not share results.
 func (s *Study) path(trace, variant string) string {
 	jobs := "half"
 	if s.Jobs > 0 {

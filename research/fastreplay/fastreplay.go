@@ -34,8 +34,8 @@ type Result struct {
 	// its processor time.
 	Jobs         int
 	Learned, CPU time.Duration
-	// Losses has the pinball losses of ln(wait + 60 s) of the jobs after the cut, by job and then by level. The entry
-	// of a job is empty if the job is not scored.
+	// Losses has the pinball losses of ln(wait + 60 s) of the jobs after the cut, by job and then by level. For a job
+	// that is not scored the inner slice is empty.
 	Losses [][]float64
 }
 
@@ -144,8 +144,8 @@ func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	return ratios, n
 }
 
-// Copies returns a trace of several copies of a trace, one after the other. Each copy is shifted by whole weeks, so
-// that hours and weekdays stay the same.
+// Copies returns a trace that consists of several copies of another one, one after the other. Each copy is shifted by
+// whole weeks, so that hours and weekdays stay the same.
 func Copies(t *backtest.Trace, copies int) (*backtest.Trace, error) {
 	const week = 7 * 86400
 	out := &backtest.Trace{Name: fmt.Sprintf("%s, %d copies", t.Name, copies), Procs: t.Procs,

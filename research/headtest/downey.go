@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// fewest is the minimum number of ended jobs of a class for the fit of its law. Until then the law of all queues is
-// used.
+// fewest is the minimum number of ended jobs of a class that are needed to fit its law. With fewer, the law of all
+// queues is used.
 const fewest = 30
 
 // downey has Downey's laws of lifetimes, fitted to the ended jobs. There is one law for each queue, with separate

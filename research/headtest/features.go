@@ -53,8 +53,8 @@ func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 	}
 }
 
-// plan assumes that every job ends at the time that ends returns. It returns the time at which enough processors are
-// free, and the job whose end frees them.
+// plan returns the time at which enough processors are free if every job ends at the time that ends returns for it, and
+// the job whose end frees them.
 func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	s.order = s.order[:0]
 	for i := range s.holders {
@@ -82,7 +82,7 @@ func logOf(seconds float64) float64 { return math.Log(seconds + delta) }
 func unlog(x float64) float64 { return max(0, math.Exp(x)-delta) }
 
 // features appends the features of the trees to row. exact has the quantiles of the exact method with the residual
-// laws. classic has the medians of Downey's four methods with his laws. NaN means missing.
+// laws. classic has the medians of four methods with Downey's laws. NaN means missing.
 func (s *scene) features(row, exact, classic []float64) []float64 {
 	for _, q := range exact {
 		row = append(row, logOf(q))
@@ -104,7 +104,7 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 		math.Mod(math.Floor(s.at/86400), 7))
 }
 
-// crowd appends features of all running jobs together: the job that will probably end first, the largest job, and the
+// crowd appends features of the running jobs as a whole: the job that will probably end first, the largest job, and the
 // jobs of which a single end would suffice.
 func (s *scene) crowd(row []float64) []float64 {
 	next, soonest := math.Inf(1), (*holder)(nil)

@@ -23,8 +23,8 @@ const (
 	step          = .02    // step of the calibration, in ln seconds per miss
 )
 
-// learner corrects the exact method's quantiles by boosted trees that are trained on the outcomes of earlier forecasts.
-// It weights both by their recent losses, and calibrates the result.
+// learner corrects the exact method's quantiles by boosted trees, which are trained on the outcomes of earlier
+// forecasts. It weights the exact and the corrected quantiles by their recent losses, and calibrates the result.
 type learner struct {
 	levels  []float64
 	columns [][]float64
@@ -66,8 +66,8 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 		w := l.weight(k)
 		served[k] = (1-w)*own[k] + w*trees[k] + l.shift[k]
 	}
-	// Each level is calibrated by its own quantile before the quantiles are put in order. If ordered quantiles were
-	// used, the misses of one level would change the correction of another, and both would diverge.
+	// Each level is calibrated by its own quantile, before the quantiles are put in order. With ordered quantiles, the
+	// misses of one level would change the correction of another, and both would diverge.
 	l.last.own, l.last.trees, l.last.raw, l.last.trained = own, trees, served, l.models != nil
 	for k, x := range slices.Sorted(slices.Values(served)) {
 		out[k] = unlog(x)

@@ -25,8 +25,8 @@ type watcher interface {
 	asked(a *ask) error
 }
 
-// replay passes all events to a watcher: ends, starts, and asks at the instants at which jobs reach the head. Events
-// that happen after an ask are passed after it.
+// replay passes all events to a watcher: ends, starts, and "asks", the instants at which a job reaches the head of the
+// queue. Events that happen after an ask are passed after it.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {

@@ -30,7 +30,7 @@ type Options struct {
 }
 
 // Run replays a trace and scores every method on the jobs that cannot start when they reach the head of the queue. An
-// error names a job that the machine cannot run.
+// error names a job that does not fit the machine.
 func Run(t *Trace, o Options) (*Result, error) {
 	jobs, err := t.schedule()
 	if err != nil {
@@ -136,8 +136,8 @@ func (f *forecaster) asked(a *ask) error {
 	return nil
 }
 
-// classic uses Downey's laws. It returns the medians of his three methods and of the exact method, and the quantiles
-// of the exact method. All are NaN if the laws do not exist.
+// classic uses Downey's laws. It returns the medians of his three methods and of the exact method, and the quantiles of
+// the exact method. If the laws do not exist yet, all are NaN.
 func (f *forecaster) classic() (medians, exact []float64, err error) {
 	nan := math.NaN()
 	medians, exact = []float64{nan, nan, nan, nan}, []float64{nan, nan, nan, nan}

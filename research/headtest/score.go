@@ -14,8 +14,8 @@ type Result struct {
 	Methods []Score `json:"methods"`
 }
 
-// Score is the accuracy of one method. If a measure does not apply to the method, it is missing in the maps. A
-// correlation that is not defined is 0.
+// Score is the accuracy of one method. The maps lack measures that do not apply to the method. An undefined correlation
+// is 0.
 type Score struct {
 	Method string `json:"method"`
 	N      int    `json:"n"` // number of scored forecasts

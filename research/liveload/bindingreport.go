@@ -89,9 +89,9 @@ func (a *Answer) cause() (string, error) {
 	return wait.Cause.Class, err
 }
 
-// These are the targets for binding loads: the pooled coverage of p90 of all jobs and of blocked jobs; the errors of
-// all loads together and of the worst load, relative to the errors of test-only; and the share of the jobs whose class
-// of reason was predicted.
+// These are the targets for binding loads: the pooled coverage of p90 of all jobs and of blocked jobs; the error of all
+// loads together and the error of the worst load, both relative to the error of test-only; and the share of the jobs
+// whose class of reason was predicted.
 const (
 	leastBindingP90, mostBindingP90 = .87, .93
 	leastBlockedP90, mostBlockedP90 = .82, .96

@@ -13,9 +13,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// ReplayDayOne replays the recordings of DayOne for a seed in the folder from: the journals of its daemons. For the
-// daemon with history it imports the history before the first request. If no daemon imported it in the recording, the
-// journal of the daemon without history is used for both. It writes the three runs to the folder to.
+// ReplayDayOne replays the recordings of DayOne for a seed, which are in the folder from: the journals of its daemons.
+// For the daemon with history it imports the history before the first request. If no daemon imported the history in the
+// recording, the journal of the daemon without history is used for both. It writes the three runs to the folder to.
 func ReplayDayOne(ctx context.Context, from, to string) error {
 	late := taughtDir
 	if _, err := os.Stat(filepath.Join(from, late, databaseFile)); os.IsNotExist(err) {
@@ -37,7 +37,7 @@ func ReplayDayOne(ctx context.Context, from, to string) error {
 // These are the target of the comparisons of DayOne, and settings for the computation of the bounds.
 const (
 	// mostTaught is the target for the upper bound of a ratio: the loss of the daemon that imported history, divided by
-	// the loss of the one that followed from the start.
+	// that of the daemon that followed from the start.
 	mostTaught = 1.10
 	// blockJobs is the number of consecutive jobs that are drawn together. Waits of jobs that are in the queue at the
 	// same time are correlated.
@@ -51,9 +51,10 @@ const (
 // knows least about them.
 const firstJobs = 60
 
-// CompareDayOne reads the folders of some seeds. It prints the losses of the daemons that DayOne started, and their
-// ratios to the losses of the daemon that followed from the start. If ledger is true, it evaluates the forecasts in
-// the daemons' ledgers, which were made at the submissions. Otherwise it evaluates the answers given just before.
+// CompareDayOne reads the folders of some seeds. It prints the losses of the daemons that DayOne started late, and
+// their ratios to the losses of the daemon that followed from the start. If ledger is true, it evaluates the forecasts
+// in the daemons' ledgers, which were made at the submissions. Otherwise it evaluates the answers given just before the
+// submissions.
 func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool) error {
 	fmt.Fprintf(w, "%-10s %-9s %5s | loss at%7s%7s%7s%7s%7s%7s | mean   | by followed  lower  upper\n", "seed",
 		"daemon", "jobs", "p10", "p25", "p50", "p75", "p90", "p95")
@@ -236,8 +237,9 @@ func (p *pairing) ratio(of func(losses) float64) float64 {
 	return all.mine / all.followed
 }
 
-// bounds returns the one-sided lower and upper bounds of the ratio by a paired bootstrap over blocks of jobs: quantiles
-// of the ratios of samples (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3).
+// bounds returns the one-sided lower and upper bounds of the ratio by a paired bootstrap over blocks of jobs. The
+// bounds are quantiles of the ratios of the samples (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+// section 13.3).
 func (p *pairing) bounds(of func(losses) float64) (low, high float64) {
 	random := rand.New(rand.NewPCG(1, planStream))
 	blocks, ratios := p.sums(of), make([]float64, replicates)

@@ -42,11 +42,10 @@ const (
 )
 
 // DayOne records a cluster for each seed. One daemon follows the cluster from its start, and two start after some days
-// of load. One of these imports the history that sacct has of those days. All make a forecast for each job of the next
-// load.
+// of load. One of these two imports sacct's history of those days. All three forecast each job of the next load.
 //
-// Slurm's log is rotated when the two start, so that they know the earlier days only from sacct. A seed whose folder is
-// complete is skipped; an interrupted one begins again. Seeds run one after the other.
+// Slurm's log is rotated when the two daemons start, so that they know the earlier days only from sacct. A seed whose
+// folder is complete is skipped; an interrupted one begins again. Seeds run one after the other.
 func DayOne(ctx context.Context, o DayOneOptions) error {
 	if o.Days == 0 {
 		o.Days = 2
@@ -223,8 +222,8 @@ func (r *dayOne) arrive(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(taught, importFile), out, 0o644) //nolint:gosec // research data
 }
 
-// dump returns sacct's records of the jobs so far. It waits until there are records of at least half of them, because
-// sacct reports the newest jobs some seconds late.
+// dump returns sacct's records of the jobs so far. It waits until at least half of the jobs have records, because sacct
+// reports the newest jobs some seconds late.
 func (r *dayOne) dump(ctx context.Context) (dump string, err error) {
 	err = poll(ctx, time.Minute, "sacct to know half of the jobs", func() (bool, error) {
 		var err error

@@ -3,10 +3,10 @@
 // `sbatch --test-only`, and it compares the answers with the outcomes.
 //
 // A run of one seed is a folder: run.json (the settings), asked.jsonl (a Record per job), truth.jsonl (a Fate per job,
-// from sacct), waitcast.db (the daemon's database with the journal and the ledger), the logs of both, and done, which
-// is written last. research/docs/liveload.md describes runs, replays and scores.
+// from sacct), waitcast.db (the daemon's database with the journal and the ledger), the logs of daemon and Slurm, and
+// the file done, which is written last. research/docs/liveload.md describes runs, replays and scores.
 //
-// DayOne lets one daemon follow some loads, and two more follow only the last. One of these imports the history that
-// sacct has of the loads before. A folder of a seed then has a folder of a run for each daemon (followed, taught,
-// fresh) and the dump, history.psv. research/docs/dayone.md describes it.
+// DayOne lets one daemon follow several loads, and two more follow only the last load. One of these two imports sacct's
+// history of the earlier loads. The folder of a seed then has one folder per daemon (followed, taught, fresh) and the
+// dump, history.psv. research/docs/dayone.md describes it.
 package liveload

@@ -59,7 +59,7 @@ func (n *Needs) args(follows string) []string {
 }
 
 // These are the limits of scripts/slurm-cluster --binding. Most are fractions of all processors and nodes. A job that
-// requests more than a limit allows is refused, or waits forever.
+// requests more than a limit allows is refused or waits forever.
 const (
 	batchPart     = 8    // a job of batch may request 1/8 of the processors, and each user may have 3/16
 	lowPart       = 8    // the same for low; all its jobs together may have 1/4

@@ -19,8 +19,8 @@ type PlanOptions struct {
 	// Shortest and Longest are the limits of the runtimes in seconds, 1 and 60 by default. Runtimes are log-uniform.
 	Shortest float64 `json:"shortest_seconds"`
 	Longest  float64 `json:"longest_seconds"`
-	// Load is the mean work that is submitted per unit of time, divided by the processors; 0.9 by default. Because the
-	// rate of arrivals grows, the load of the last tenth is more than 1.5 times as high.
+	// Load is the mean submitted work per unit of time, divided by the number of processors; 0.9 by default. Because
+	// the rate of arrivals grows, the load of the last tenth is more than 1.5 times as high.
 	Load float64 `json:"load"`
 	// FairShareBurst makes one user without earlier usage submit 1/7 of all jobs within 1/10 of the time.
 	FairShareBurst bool `json:"fair_share_burst"`
@@ -28,8 +28,8 @@ type PlanOptions struct {
 	Binding bool `json:"binding,omitempty"`
 }
 
-// The rate of arrivals grows linearly from firstRate to lastRate times its mean. In addition it alternates between the
-// factors busyRate and quietRate by the minute.
+// The rate of arrivals grows linearly from firstRate to lastRate times its mean. In addition, from minute to minute it
+// is multiplied by busyRate or quietRate in turn.
 const (
 	firstRate, lastRate = 0.35, 1.65
 	busyRate, quietRate = 1.4, 0.6
@@ -132,8 +132,8 @@ func (o *PlanOptions) scatter(random *rand.Rand, jobs []Job, seconds float64) {
 	}
 }
 
-// draw returns a job without its time. Runtimes are log-uniform. 2/3 of the sizes are powers of two up to half of the
-// cluster, the others any number up to a quarter. Limits are 2 to 10 times the runtime in whole minutes.
+// draw returns a job without its submission time. Runtimes are log-uniform. Of the sizes, 2/3 are powers of two up to
+// half of the cluster, the others any number up to a quarter. Limits are 2 to 10 times the runtime, in whole minutes.
 func (o *PlanOptions) draw(random *rand.Rand) Job {
 	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian has these users
 	if o.FairShareBurst {

@@ -21,8 +21,8 @@ type Stretch struct {
 const (
 	// pollEvery is the time between two polls of squeue.
 	pollEvery = time.Second
-	// settledPolls is the number of consecutive polls that must find a reason before it counts as settled. Slurm's main
-	// loop and its backfill examine a job every two seconds here, so that both have seen the job by then.
+	// settledPolls is the number of consecutive polls that must find the same reason before it counts as settled.
+	// Slurm's main loop and its backfill examine a job every two seconds here, so both have seen the job by then.
 	settledPolls = 4
 )
 
@@ -84,8 +84,8 @@ func (r *run) watch(ctx context.Context) (stop func() error) {
 	}
 }
 
-// steadyReason returns the first known reason that was found in settledPolls consecutive polls. stretches are those of
-// one job in order. It returns "" if there is none.
+// steadyReason returns the first known reason of a job that was found in settledPolls consecutive polls, "" if there is
+// none. stretches are those of the job, in order.
 func steadyReason(stretches []Stretch) string {
 	for _, s := range stretches {
 		if s.Reason != "None" && s.Polls >= settledPolls {

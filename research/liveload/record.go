@@ -213,8 +213,8 @@ func whole(id string) string {
 	return id
 }
 
-// joined returns the outcome of each job. For a requeued job the start of its first attempt counts, for an array the
-// start of its first task. A job ends with the last of its attempts or tasks.
+// joined returns the outcome of each job. The start is that of the first attempt of a requeued job, or of the first
+// task of an array. The end is that of the last attempt or task.
 func joined(fates []Fate) map[string]Fate {
 	byID := map[string]Fate{}
 	for _, f := range fates {

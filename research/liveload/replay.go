@@ -28,7 +28,7 @@ import (
 // submission it repeats the request that the daemon received then. It writes a run with the new answers to the folder
 // to, for Report, and a database with the new ledger, for Score. It replaces files of an earlier replay.
 //
-// The records that precede a job's own in the journal are known before its submission.
+// All records that precede a job's own in the journal count as known before the submission of the job.
 func Replay(ctx context.Context, from, to string) error {
 	return replayRun(ctx, from, to, "")
 }

@@ -142,8 +142,8 @@ func line(w io.Writer, name string, f *Figures) {
 		f.Loss95)
 }
 
-// decided prints the coverage over the submissions that are decided at two instants of the runs: at their last
-// submissions and at the ends of their last jobs.
+// decided prints the coverage over the submissions that are decided at two instants of the runs: the last submission of
+// each run, and the end of its last job.
 func decided(w io.Writer, loads []*load) {
 	for _, at := range []struct {
 		name string
@@ -184,9 +184,9 @@ func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say(ratio <= mostOfTestOnly, "error by test-only's", ratio, "at most", mostOfTestOnly)
 }
 
-// Score compares the forecasts in a ledger with the outcomes of the jobs in a run's folder. database is the file of
-// the ledger. If it is empty, the database in the folder is used. With peers it also evaluates the answers of every
-// other method.
+// Score compares the forecasts in a ledger with the outcomes of the jobs in a run's folder. database is the path of the
+// database with the ledger; if it is empty, the database in the folder is used. With peers it also evaluates the
+// answers of every other method.
 func Score(ctx context.Context, w io.Writer, database string, dirs []string, peers bool) error {
 	if database != "" && len(dirs) != 1 {
 		return fmt.Errorf("one database and %d runs: name one", len(dirs))

@@ -76,7 +76,7 @@ func (o *Options) fill() error {
 }
 
 // Run runs the loads of all seeds, several at a time. A seed whose folder is complete is skipped; an interrupted one
-// begins again. A failed seed does not stop the others. The errors of all seeds are joined.
+// begins again. A seed that fails does not stop the others. The returned error joins the errors of all seeds.
 func Run(ctx context.Context, o Options) error {
 	if err := o.fill(); err != nil {
 		return err

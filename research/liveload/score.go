@@ -20,8 +20,8 @@ type Case struct {
 	Quantiles []float64
 	// Recent is the 0.9 quantile of the newest recentWaits known waits of the queue; NaN if none was known.
 	Recent float64
-	// TestOnly is the absolute error of the start from `sbatch --test-only`. It is NaN if that command gave no start,
-	// or if the job did not start.
+	// TestOnly is the absolute error of the start that `sbatch --test-only` reported. It is NaN if that command gave no
+	// start, or if the job did not start.
 	TestOnly float64
 	// Wait is the job's wait from sacct, in whole seconds; +Inf if it never started.
 	Wait float64
@@ -38,8 +38,8 @@ type Case struct {
 // Kept is the cause that prevented a job from starting: the forecast at its submission, and the outcome.
 type Kept struct {
 	// Answered is the class of the cause in the answer, "" if there is none. Predicted is the class in the ledger, if
-	// the job had to wait. Settled is the class of squeue's first settled reason; "" if the job started, or its reason
-	// changed, too soon.
+	// the job had to wait. Settled is the class of squeue's first settled reason, "" if the job started, or its reason
+	// changed, before any was settled.
 	Answered, Predicted, Settled string
 	// Blocked is the number of seconds for which squeue gave a limit or a hold as the reason.
 	Blocked float64
@@ -94,9 +94,9 @@ func cases(records []Record, fates map[string]Fate, logged map[string]float64) (
 	return out, nil
 }
 
-// recentQuantile returns the 0.9 quantile of the newest waits of a queue among the jobs that had started by an
-// instant. "Newest" refers to the starts. The quantile is the smallest wait that at least 9/10 of the waits do not
-// exceed. It is NaN if there are no waits.
+// recentQuantile returns the 0.9 quantile of the newest waits in a queue, of jobs that had started by an instant. The
+// newest waits are those with the latest starts. The quantile is the smallest wait that at least 9/10 of these waits do
+// not exceed. It is NaN if there are no waits.
 func recentQuantile(records []Record, fates map[string]Fate, queue string, at time.Time) float64 {
 	var known []Fate
 	for i := range records {
@@ -119,19 +119,19 @@ type Figures struct {
 	// Jobs is the number of submissions. Answered is the number of submissions with an answer. All other figures are
 	// about the answered ones.
 	Jobs, Answered int
-	// Cancelled is the number of jobs that were cancelled before their start. Such a job counts at the levels whose
-	// quantile had passed by then, and in no error or loss.
+	// Cancelled is the number of jobs that were cancelled before their start. Such a job counts in the coverage of the
+	// levels whose quantile had passed by then, but in no error or loss.
 	Cancelled int
 	// Below and UpTo are P(W < q) and P(W <= q) by level, in the order of waittime.Levels.
 	Below, UpTo []float64
 	// Error is the median absolute error of the median, in seconds.
 	Error float64
-	// TestOnly is the median absolute error of `sbatch --test-only` on the Compared jobs for which it gave a start.
-	// ErrorThere is the error of waitcast on the same jobs.
+	// TestOnly is the median absolute error of `sbatch --test-only` on those of the Compared jobs for which it gave a
+	// start. ErrorThere is the error of waitcast on the same jobs.
 	Compared             int
 	TestOnly, ErrorThere float64
-	// Width is the median of the 0.9 quantiles. RecentWidth is the median of the recent quantiles of the RecentJobs
-	// that have one. RecentUpTo is the share of these jobs whose wait is at most the recent quantile.
+	// Width is the median of the 0.9 quantiles of the forecasts. RecentWidth is the median of the recent quantiles of
+	// the RecentJobs that have one. RecentUpTo is the share of these jobs whose wait is at most the recent quantile.
 	Width, RecentWidth, RecentUpTo float64
 	RecentJobs                     int
 	// Loss50 and Loss95 are the mean pinball losses of the 0.5 and the 0.95 quantile on the logarithmic scale of
@@ -221,8 +221,8 @@ func median(v []float64) float64 {
 	return (low + high) / 2
 }
 
-// decidedAt returns the coverage of a level over the submissions that are decided at an instant: those for which
-// submission plus quantile is not after the instant. n is their number.
+// decidedAt returns the coverage of a level over the submissions that are decided at an instant: submission plus
+// quantile is not after the instant. n is the number of these submissions.
 func decidedAt(all []Case, level float64, asOf time.Time) (covered float64, n int) {
 	l := slices.Index(waittime.Levels(), level)
 	hits := 0

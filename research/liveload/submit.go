@@ -24,8 +24,8 @@ type Submission struct {
 	TestOnly bool
 	// URL is the address of the daemon that is asked before each job; empty means none.
 	URL string
-	// Others are daemons that are asked at the same instant. Answered receives their answers in this order, after
-	// Record. It is not called if there are no Others.
+	// Others are daemons that are asked at the same instant. Answered receives their answers, in this order, after
+	// Record. Without Others it is not called.
 	Others   []string
 	Answered func(Record, []Answer) error
 	// Record receives every job's record just after its submission. An error ends the load.

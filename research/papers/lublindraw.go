@@ -124,8 +124,8 @@ func (d *Data) againstProgram(t *Table, model, set string) error {
 	return nil
 }
 
-// rows adds the gaps g to the table. how names the weighting of the run by classes, and is empty without one. With a
-// weighting the rows of interarrival times and half hours are left out, because it does not affect them.
+// rows adds the gaps g to the table. how names the weighting of the run by classes; it is empty without a weighting.
+// With a weighting the rows of interarrival times and half hours are left out, because it does not affect them.
 func (t *Table) rows(how string, g gaps) {
 	for i, r := range []struct {
 		what       string
@@ -213,8 +213,8 @@ func (r *drawnRun) gaps(ref *drawnJobs, share float64) (g gaps) {
 	return g
 }
 
-// quantileGap returns by how much the shares below and up to a quantile in whole seconds violate Pr{X < x} <= p <= Pr{X
-// <= x}.
+// quantileGap returns by how much below <= p <= upTo is violated. p is the level of a quantile in whole seconds; below
+// and upTo are the shares of values below it and up to it.
 func quantileGap(quantile string, below, upTo float64) float64 {
 	p, err := strconv.ParseFloat(quantile, 64)
 	if err != nil {

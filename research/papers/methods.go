@@ -90,8 +90,8 @@ func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	return out
 }
 
-// expectedJumps returns E(t), the expected number of slots from each slot to that of the next arrival within the
-// following day, with each slot's probability multiplied by its weight; and the same without weights.
+// expectedJumps returns two expected numbers of slots from a slot to that of the next arrival within the following day:
+// the first with each slot's probability multiplied by the slot's weight, E(t); the second without weights.
 func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	for t := range with {
 		g := hypergamma.Gamma{Shape: alpha[t], Scale: scale}
@@ -109,7 +109,7 @@ func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 }
 
 // iterate iterates a reading, starting from the law's own shape. It returns the number of rounds after which the shapes
-// change by less than 1e-6. It returns 0 if they never do, or if they leave the range of valid shapes.
+// change by less than 1e-6, or 0 if they never do or leave the range of valid shapes.
 func (r *reading) iterate(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
 	for t := range alpha {
 		alpha[t] = p.Peak.Shape * p.ARAR

@@ -193,7 +193,7 @@ func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) er
 	return os.Rename(path+".new", path)
 }
 
-// shaken returns the outcomes of cases. It reads them from the CSV; with Long it computes them again. After an
+// shaken returns the outcomes of cases. It reads them from the CSV, or computes them again if Long is set. After an
 // interruption it continues with the missing ones.
 func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	path := filepath.Join(d.Folder, shakenFile)

@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// sessionRow is a row of Tables II to IV. For the distances 0 and 1, and 1 and 2, in sessions, it has the shares of
-// users whose jobs are more similar at the shorter distance, equally similar, and more similar at the longer.
+// sessionRow is a row of Tables II to IV. It compares pairs of jobs at the distances 0 and 1, and 1 and 2, in sessions:
+// the shares of users whose jobs are more similar at the shorter distance, equally similar, and more similar at the
+// longer one.
 type sessionRow [2][3]float64
 
 // sessionTable is one of Tables II to IV.

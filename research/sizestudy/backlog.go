@@ -5,8 +5,8 @@ import "math"
 // memory is the time constant of a backlog in seconds: a day.
 const memory = 86400
 
-// backlog computes the recent mean number of waiting jobs: an average over time in which the number t seconds ago has
-// the weight exp(-t/memory). Weights.Lately uses it.
+// backlog computes the recent mean number of waiting jobs: an average over time in which the number at t seconds before
+// now has the weight exp(-t/memory). Weights.Lately uses it.
 type backlog struct {
 	at, sum, weight float64
 	waiting         int

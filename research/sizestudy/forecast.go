@@ -11,15 +11,15 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// futures is the number of futures in which a wait is forecast. In trials, the mean over 8 stratified futures was as
+// futures is the number of futures from which a wait is forecast. In trials, the mean over 8 stratified futures was as
 // good as that over 32.
 const futures = 8
 
-// deep is the number of waiting jobs that are placed one by one in a future. The work of later jobs is assumed to be
-// spread over the whole machine.
+// deep is the number of waiting jobs that are placed one by one in a future. The work of the jobs after them is assumed
+// to be spread over the whole machine.
 const deep = 48
 
-// forecaster forecasts waits from the events of a run so far. It has a law for every job from the ends of its user's
+// forecaster forecasts waits from the events of a run so far. Each job has a law, learnt from the ends of its user's
 // jobs and of all others.
 type forecaster struct {
 	seed  uint64
@@ -68,8 +68,8 @@ func asked(j *simulator.Job) residual.Job {
 	return residual.Job{User: strconv.FormatInt(j.User, 10), Procs: j.Procs, Limit: j.Limit}
 }
 
-// fate returns the knowledge about a job. It is computed once for a running job, and once for a waiting one, because
-// ends of other jobs change it little.
+// fate returns the knowledge about a job. It is computed once when the job waits and once when it runs, because ends of
+// other jobs change it little.
 func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k := f.laws[j.ID]
 	if k != nil && k.procs == j.Procs {
@@ -130,9 +130,9 @@ func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// joining returns the waits for rising sizes of a job that is submitted now. In each future it takes the first gap that
-// the jobs before it leave; those have taken their first gaps in the same way. By EASY's rules it may start sooner or
-// later.
+// joining returns the waits of a job that is submitted now, for rising sizes. In each future the job takes the first
+// gap that the jobs before it leave; those have taken their first gaps in the same way. By EASY's rules it may start
+// sooner or later.
 func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	if p.Waiting() == 0 {
 		return f.head(p, sizes)

@@ -47,9 +47,9 @@ type Outcome struct {
 	Utilization float64 // of the machine, between the first and the last submission
 	Work        float64 // processor-seconds divided by those of the requests
 
-	// Change is the change of the mean turnaround of all jobs against the users' requests; -.2 means 20 % less. Askers
-	// and Others are the changes for the jobs that ask and for the others. P95Change is that of the 95th percentile of
-	// all jobs.
+	// Change is the relative change of the mean turnaround of all jobs against the users' own requests; -.2 means 20 %
+	// less. Askers and Others are the changes for the jobs that ask and for the others. P95Change is the change of the
+	// 95th percentile of all jobs.
 	Change, Askers, Others, P95Change float64
 	// Worse is the share of users, with at least ten scored jobs, whose mean turnaround is more than 1/20 longer than
 	// with the requests.
@@ -77,9 +77,9 @@ func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	return interval
 }
 
-// Run simulates the grid: by trace, load and choice. All choices of a trace, load and seed have the same workload and
-// the same jobs that ask. The same grid gives the same outcomes with any number of workers. An error is that of a run
-// or of the context.
+// Run simulates the grid: by trace, load and choice. For one trace, load and seed, all choices get the same workload
+// and the same jobs that ask. The same grid gives the same outcomes with any number of workers. The error comes from a
+// run or from the context.
 func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
 	places := len(g.Traces) * len(g.Loads)
 	runs, err := simulator.Replicas(ctx, places*g.Seeds, g.Workers, 0, func() struct{} { return struct{}{} },

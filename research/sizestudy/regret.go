@@ -12,7 +12,8 @@ import (
 )
 
 // Regret is the result of one advice at the head of the queue, compared with every other size that was considered.
-// Turnaround counts from the instant of the advice, because the wait before cannot be changed; only Whole includes it.
+// Turnaround counts from the instant of the advice, because the wait before it cannot be changed; only Whole includes
+// that wait.
 type Regret struct {
 	ID     int64
 	Chosen int // in processors

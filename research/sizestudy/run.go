@@ -20,8 +20,8 @@ const (
 	Knee                  // always the size with the highest ratio of efficiency to runtime
 	Largest               // always the largest size that still reduces the runtime
 	AtSubmit              // waitcast's advice once, at submission
-	// AtHead is waitcast's advice at the head of the queue, again and again until the job starts. A job that is
-	// backfilled before keeps its request.
+	// AtHead is waitcast's advice at the head of the queue, given again and again until the job starts. A job that is
+	// backfilled before it reaches the head keeps its request.
 	AtHead
 	AtBoth // both
 )

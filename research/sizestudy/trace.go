@@ -74,9 +74,10 @@ type size struct {
 	run   float64 // in seconds
 }
 
-// Make returns a workload of a number of jobs of a part (0 for all of it). The seed determines the first job, the
-// curves, and which jobs ask. The times between submissions are stretched so that the recorded sizes give the load; 0
-// leaves them unchanged. Errors come from package moldable, or say that the trace is too short.
+// Make returns a workload of the given number of jobs from a part of a trace; 0 means all jobs of the part. The seed
+// determines the first job, the curves, and which jobs ask. The times between submissions are stretched so that the
+// recorded sizes give the load; 0 leaves them unchanged. Errors come from package moldable, or say that the trace is
+// too short.
 func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*Workload, error) {
 	from := t.part(part)
 	rng := rand.New(rand.NewPCG(seed, 0x512e))
@@ -141,5 +142,6 @@ func (w *Workload) moldable(id int64) bool {
 	return from < to
 }
 
-// Asks reports whether a job asks for a size if a share of the jobs does. A job that can have only one size never asks.
+// Asks reports whether a job asks for a size when the given share of the jobs does. A job that can have only one size
+// never asks.
 func (w *Workload) Asks(id int64, share float64) bool { return w.moldable(id) && w.luck[id] < share }

@@ -24,8 +24,8 @@ func (w Weights) Objective(q Queue) advice.Objective {
 // Trial is the result of some weights on the first halves.
 type Trial struct {
 	Weights
-	// Submit and Head are the mean turnaround divided by that with the requests, if all jobs ask at submission, and if
-	// all ask once at the head. They are geometric means over traces, loads and seeds.
+	// Submit and Head are the mean turnaround divided by that with the users' own requests: Submit if all jobs ask at
+	// submission, Head if all ask once at the head. They are geometric means over traces, loads and seeds.
 	Submit, Head float64
 	Regret       float64 // median of Regret.Share over the first trace's first half
 }
@@ -74,9 +74,9 @@ func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	return trials, nil
 }
 
-// Best returns two trials: the one with the lowest score among those whose median regret is below a share, and the one
-// to serve. That is the one with the least regret among those whose score is within a share of the lowest. ok is false
-// if there is none.
+// Best returns two trials. best has the lowest score among those whose median regret is below the given share. serve,
+// the one to use, has the least regret among those whose score is at most the share within above the score of best. ok
+// is false if there is none.
 func Best(trials []Trial, regret, within float64) (best, serve Trial, ok bool) {
 	for _, t := range trials {
 		if t.Regret < regret && (!ok || t.Score() < best.Score()) {

@@ -162,8 +162,8 @@ func (c *clients) String() string {
 		ninetyNinth(c.alone).Round(time.Millisecond), c.refused, c.refused+len(c.alone)+len(c.beside))
 }
 
-// judge reports a miss if the second client was not answered. Unless mild is true, it also reports a miss if that
-// client was delayed too much.
+// judge reports a miss if a request of the second client was not answered, if no request of the flood was answered, or,
+// unless mild is true, if the second client was delayed too much.
 func (c *clients) judge(mild bool, miss func(string, ...any)) {
 	if c.refused > 0 {
 		miss("client floods: %d questions of the second client were not answered", c.refused)

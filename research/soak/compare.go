@@ -25,10 +25,10 @@ type difference struct {
 // sizes is the number of compared items.
 type sizes struct{ Entries, Rows, Bad, Parts int }
 
-// compare compares all data that remain after the process has ended, entry by entry. Only the state is in memory as a
-// whole. It leaves out data that depend on when a record was read, as the daemon's kill test does: whether it was
-// live, the surface that was served, the wall-clock time (which is also in the message of a line from the future),
-// and the name that a log had at that time.
+// compare compares all data that remain after the process has ended, entry by entry. Only the state is held in memory
+// as a whole. It leaves out data that depend on when a record was read, as the daemon's kill test does: whether it was
+// live, the served surface, the wall-clock time (which is also in the message for a line from the future), and the name
+// that a log had at that time.
 func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ []difference, err error) {
 	note := func(what, text string) {
 		if text != "" {
@@ -147,9 +147,9 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 
 func short(text string) string { return text[:min(len(text), 1500)] }
 
-// diffState compares the last snapshots. It returns a text for each part; the text is "" if the part is equal. Models
-// and engine must be equal to the last bit. In JSON parts diffState ignores the live and replayed flags, and the
-// counters of records that changed nothing, because these are not in the journal.
+// diffState compares the last snapshots. It returns a text for each part, which is "" if the part is equal. Models and
+// engine must be equal to the last bit. In JSON parts it ignores the live and replayed flags, and the counters of
+// records that changed nothing, because these are not in the journal.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {

@@ -70,8 +70,8 @@ func (f *plainFile) open(ctx context.Context) (modelstore.Store, error) {
 	return store, nil
 }
 
-// newFile returns an SQLite database on its own small file system, so that its disk can be full. If that is impossible,
-// the text gives the reason.
+// newFile returns an SQLite database on its own small file system, so that its disk can become full. If that is
+// impossible, the text has the reason.
 func newFile(dir string) (database, string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", err

@@ -125,9 +125,9 @@ func (s *run) follow(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp waits until the daemon has read everything that was written. Being ready only means that it once had, and
-// its lag in bytes is not updated while its database fails. So the newest instant in its picture must equal the newest
-// in the log.
+// caughtUp waits until the daemon has read everything that was written: the newest instant in its picture equals the
+// newest one in the log. Readiness does not show this, because it remains once reached. Nor does the lag in bytes,
+// which is not updated while the database fails.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
 		return s.program.ready(ctx, s.logs.held > 0) && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
@@ -306,9 +306,9 @@ func (s *run) readOnly(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// deleted removes the file of the database under a running daemon, which must report that. Then it does what an
-// administrator without a backup does. It stops and starts the daemon, which must report that the database is empty,
-// and starts it once more. The daemon reads all logs again.
+// deleted removes the file of the database under a running daemon, which must report that. Then it acts like an
+// administrator without a backup: it stops and starts the daemon, which must report that the database is empty, and
+// starts it once more. The daemon reads all logs again.
 func (s *run) deleted(ctx context.Context) error {
 	if err := os.Remove(s.db.(onFile).path()); err != nil {
 		return err

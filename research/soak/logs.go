@@ -65,8 +65,8 @@ func (l *logs) close() error {
 	return err
 }
 
-// end closes the log. A writer that still uses a renamed file begins the next file first, because a daemon reports a
-// log that is missing for long.
+// end closes the log. If the writer still uses a renamed file, end first begins the next file, because a daemon reports
+// a log that is missing for long.
 func (l *logs) end() error {
 	if l.held > 0 {
 		l.held = 0

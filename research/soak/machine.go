@@ -27,8 +27,8 @@ const (
 	// pauseDays is the mean time in days between the pauses of the users, in which nobody submits for pauseHours.
 	pauseDays, pauseHours = 30, 18
 	// floodDays is the mean time in days between floods of the queue. In a flood a user submits thousands of jobs
-	// within a minute, and an array of bombTasks tasks, and deletes them all within the next hour. Their number is the
-	// share floodPart of all jobs of the log, within floodLeast and floodMost.
+	// within a minute, and an array of bombTasks tasks, and deletes them all within the next hour. The number of these
+	// jobs is the share floodPart of all jobs of the log, but at least floodLeast and at most floodMost.
 	floodDays, floodPart, floodLeast, floodMost = 40, .02, 40, 5000
 	bombTasks                                   = 1_000_000
 	// firstFloodDay is the day of the first flood, so that short logs have one.

@@ -163,8 +163,8 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 }
 
 // ready reports whether the daemon answers and has no condition except one that the soak causes on purpose: records
-// that are dated ahead are set aside. held is true while no file has the log's name because its writer still uses a
-// renamed file; the daemon reports that after a while.
+// that are dated ahead are set aside. held is true while no file has the log's name, because its writer still uses a
+// renamed file; the daemon then reports the missing log after a while.
 func (p *process) ready(ctx context.Context, held bool) bool {
 	state, rest, _ := strings.Cut(p.body(ctx, "/readyz"), "\n")
 	for line := range strings.Lines(rest) {

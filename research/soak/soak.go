@@ -79,8 +79,8 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// badLines returns the number of bad lines in a log. The quarantine keeps 10,000 lines; the number is small enough
-// that it keeps all of them.
+// badLines returns the number of bad lines in a log. It is small enough that the quarantine, which keeps 10,000 lines,
+// keeps all of them.
 func (o *Options) badLines() int { return min(max(60, o.Jobs/50), 8000) }
 
 // run is the state of a soak.
@@ -219,8 +219,8 @@ func (s *run) finished() bool { return s.m.tally.Jobs >= s.o.Jobs && s.m.over() 
 const (
 	// rotateDays is the time in days between rotations of a log that is not dated.
 	rotateDays = 7
-	// burstLines is the mean number of lines that are written before waiting for the daemon, for logs of a year of up
-	// to 100,000 jobs. Longer logs come in larger bursts.
+	// burstLines is the mean number of lines that are written before the soak waits for the daemon, for logs of a year
+	// with up to 100,000 jobs. Longer logs are written in larger bursts.
 	burstLines = 400
 )
 

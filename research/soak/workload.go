@@ -17,11 +17,11 @@ import (
 const (
 	daySeconds  = 86400.
 	weekSeconds = 7 * daySeconds
-	// serialKept is the share of one-processor jobs that keep their size when sizes are scaled up to a larger machine.
-	// Clusters of ten thousand nodes have such jobs too.
+	// serialKept is the share of one-processor jobs that keep their size when sizes are scaled up to a larger machine,
+	// because clusters of ten thousand nodes have such jobs too.
 	serialKept = .4
-	// least and most are the limits of the share of its scaled size that a job gets. A job in the trace of a small
-	// machine represents jobs of various sizes. The mean share of 0.8 reduces the load of SDSC-SP2, 0.83, to 2/3,
+	// least and most are the limits of a random factor on a job's scaled size, because one job in the trace of a small
+	// machine represents jobs of various sizes. The mean factor of 0.8 reduces the load of SDSC-SP2, 0.83, to 2/3,
 	// which leaves time for downtimes.
 	least, most = .6, 1.
 )
@@ -30,7 +30,7 @@ const (
 type arrivals func() (simulator.Job, bool)
 
 // newArrivals returns a workload of some jobs over some days on a machine of one-processor nodes, and a description of
-// its origin. It draws the jobs one by one. trace is a workload file whose users are resampled. If it does not exist,
+// its origin. It draws the jobs one by one. trace is a workload file whose users are resampled; if it does not exist,
 // the model of Lublin and Feitelson is used.
 func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	if trace != "" {
@@ -43,7 +43,7 @@ func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, st
 	return next, "the model of Lublin and Feitelson (no trace to resample users from)", err
 }
 
-// resampled resamples the users of a trace. It uses more or fewer users to get the requested number of jobs, and scales
+// resampled resamples the users of a trace. It uses as many users as the requested number of jobs needs, and scales
 // sizes to keep the load of the trace.
 func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	records, procs, err := readTrace(trace)
@@ -112,7 +112,7 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 // sampleJobs is the number of jobs that are drawn to measure the model's rate.
 const sampleJobs = 5000
 
-// modeled draws jobs of the model of Lublin and Feitelson. It combines as many copies of the model's stream as the
+// modeled draws jobs from the model of Lublin and Feitelson. It combines as many copies of the model's stream as the
 // number of jobs needs, and scales runtimes so that 2/3 of the machine are busy.
 func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	set := hypergamma.ProgramAll(nodes)

@@ -20,8 +20,8 @@ func counts(unit string) bool {
 	return !strings.HasSuffix(unit, "/s")
 }
 
-// slack is the allowed increase of a measure, whatever its size: a pool may be filled again after a garbage collection,
-// and a map may grow.
+// slack is the increase of a measure that is always allowed: a pool may be filled again after a garbage collection, and
+// a map may grow.
 func slack(unit string) float64 {
 	switch unit {
 	case "allocs/op":
@@ -56,9 +56,8 @@ func (f *finding) String() string {
 
 func figure(v float64) string { return fmt.Sprintf("%.12g", v) }
 
-// compare returns the measures that are worse or better by more than the tolerance. It also returns measures that
-// only one side has; these count as worse, because the baseline must be updated. The result is sorted by benchmark
-// and unit.
+// compare returns the measures that are worse or better by more than the tolerance, and those that only one side has.
+// The latter count as worse, because the baseline must be updated. The result is sorted by benchmark and unit.
 func compare(before, now map[string]map[string]float64, tolerance float64) []finding {
 	var out []finding
 	all := map[string]map[string]float64{}

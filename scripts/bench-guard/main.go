@@ -1,6 +1,6 @@
-// Command bench-guard runs a few benchmarks with a fixed number of iterations. It compares the measures that do not
+// Command bench-guard runs a few benchmarks with a fixed number of iterations. It compares their measures that do not
 // depend on the machine's speed (allocations, bytes, counts of work) with a baseline in the repository. It fails if a
-// measure is more than 1/5 higher. Except for the scheduling of goroutines, nothing in the benchmarks is random.
+// measure is more than 1/5 higher. Apart from the scheduling of goroutines, nothing in the benchmarks is random.
 package main
 
 import (

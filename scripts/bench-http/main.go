@@ -132,8 +132,8 @@ func transport(secure bool) string {
 	return "plain"
 }
 
-// withDaemon starts a daemon, which reads the cluster's log from its beginning or from where the previous daemon ended.
-// Once the log is read, it measures the daemon while jobs end, start and arrive.
+// withDaemon starts a daemon, which reads the cluster's log from its beginning, or from the place where the previous
+// daemon ended. Once the log is read, withDaemon measures the daemon while jobs end, start and arrive.
 func withDaemon(ctx context.Context, dir string, c *cluster, secure bool, o *options,
 	measure func(context.Context, *server) error) error {
 	ctx, cancel := context.WithCancel(ctx)

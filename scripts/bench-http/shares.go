@@ -19,8 +19,8 @@ import (
 // floodConnections is the number of connections of the client that floods.
 const floodConnections = 64
 
-// smallPause is the time between two requests of the small client. Like a script, the client sends at a steady rate,
-// so that slow answers do not reduce the number of measurements.
+// smallPause is the time between two requests of the small client. The client sends at a steady rate, as a script
+// would, so that slow answers do not reduce the number of measurements.
 const smallPause = 50 * time.Millisecond
 
 // question returns a body of POST /v1/wait with a number of candidates.
@@ -53,8 +53,8 @@ func floods() []flood {
 	return []flood{{"none", nil}, {"large", question(16, 64)}, {"small", question(2, 2)}}
 }
 
-// measureShares measures a small client's requests of 4 candidates while another client floods the daemon with requests
-// over many connections. The flood has a token, the small client has none.
+// measureShares measures the requests of a small client, of 4 candidates each, while another client floods the daemon
+// with requests over many connections. The flooding client has a token, the small one has none.
 func (d *server) measureShares(ctx context.Context, name string, o *options) error {
 	for _, f := range floods() {
 		count := &statuses{n: map[string]int{}}

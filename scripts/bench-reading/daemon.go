@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// learn starts a daemon that imports a log as a history, and returns the CPU time that it used from its start until it
+// learn starts a daemon that imports a log as a history. It returns the CPU time of the daemon from its start until it
 // answers from the history.
 func learn(ctx context.Context, o *options, dir, format, log string) (time.Duration, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -1,8 +1,7 @@
-// Command bench-reading measures the share of an import with learning that is spent on reading the log. For each
-// format it writes the jobs of a trace as a scheduler would. Then it reads this log in the same way as the daemon
-// (follows and parses it), and starts a daemon that learns it. If mawk and mtail are installed, they read the same
-// file. All figures are CPU time, so that other work on the machine hardly affects them. The output has the format of
-// `go test -bench`.
+// Command bench-reading measures the share of an import with learning that is spent on reading the log. For each format
+// it writes the jobs of a trace to a log as a scheduler would. Then it follows and parses this log as the daemon does,
+// and starts a daemon that learns the log. If mawk and mtail are installed, they read the same file. All figures are
+// CPU time, so that other work on the machine hardly affects them. The output has the format of `go test -bench`.
 package main
 
 import (

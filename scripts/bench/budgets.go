@@ -14,8 +14,8 @@ import (
 type budget struct {
 	name, what string
 	by         command
-	// benchmark is compared with package and name. If several benchmarks match, the worst counts. unit is the unit of
-	// the benchmark that is used; the value is multiplied by factor.
+	// benchmark is the name of the benchmark in the package; if several match, the worst counts. unit is the unit of
+	// the benchmark's result that is used; its value is multiplied by factor.
 	benchmark string
 	unit      string
 	times     float64
@@ -64,9 +64,9 @@ const (
 	whole = 1e-9
 )
 
-// budgets returns the budgets of the design, section 10, and budgets of later work. Some limits come from other
-// programs, which were measured once on a similar machine: mtail read 0.24 M lines/s of such a file, and pyss
-// simulated 5,200 jobs/s of KTH-SP2.
+// budgets returns the budgets in section 10 of the design, and those of later work. Some limits come from other
+// programs, which were measured once on a similar machine: mtail read 0.24 M lines/s of such a file, and pyss simulated
+// 5,200 jobs/s of KTH-SP2.
 func budgets() []budget {
 	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
 	past := command{words: "./scripts/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
@@ -160,8 +160,8 @@ func commands(list []budget, names *regexp.Regexp) []command {
 	return out
 }
 
-// figure returns the worst of the matching benchmarks. For each it uses the best run, because slower runs are caused
-// by other work on the machine.
+// figure returns the worst of the matching benchmarks. Of each benchmark it uses the best run, because slower runs are
+// caused by other work on the machine.
 func (b *budget) figure(results []benchtext.Result) (float64, bool) {
 	match, err := regexp.Compile(`(^|\.)` + b.benchmark)
 	best := map[string]float64{}

@@ -1,5 +1,5 @@
-// Command bench measures the promised speeds of waitcast. It runs the benchmarks and scripts in a table of budgets.
-// For each budget it writes the value, the limit, the command and the machine into docs/performance.md.
+// Command bench measures the promised speeds of waitcast. It runs the benchmarks and scripts in a table of budgets, and
+// writes the value, the limit, the command and the machine of each budget into docs/performance.md.
 package main
 
 import (

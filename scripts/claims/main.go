@@ -1,6 +1,6 @@
 // Command claims compares every measured figure in README.md and docs with its origin. It runs the programs that
 // generate pages, and the commands that claims.yaml names for figures in prose. It lists the figures that were
-// reproduced, those that are missing, and those that were not run.
+// reproduced, those that are missing, and those whose command was not run.
 package main
 
 import (

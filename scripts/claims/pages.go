@@ -18,7 +18,7 @@ type block struct {
 
 var (
 	inlineCode = regexp.MustCompile("`[^`]*`")
-	// A figure is a number with a unit, or a fraction of at least two digits. Small numbers of things, years and
+	// A figure is a number with a unit, or a decimal fraction with at least two digits. Small counts, years and
 	// sections of papers are not figures.
 	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ` +
 		`?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a ` +
@@ -163,8 +163,8 @@ func holes(page string, bs []block, texts []string) []string {
 // command matches a command in a page of timings.
 var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/)[^`]*`")
 
-// unnamed returns the figures of a page of timings that have no command beside them: in the same row of a table, or in
-// the same block or the one before.
+// unnamed returns the figures of a page of timings that have no command beside them: neither in the same row of a
+// table, nor in the same block or the one before.
 func unnamed(page, text string) []string {
 	var wrong []string
 	before := ""

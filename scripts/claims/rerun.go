@@ -123,7 +123,7 @@ func (r *runner) measure(ctx context.Context, c Claim) outcome {
 	return o
 }
 
-// compare reports whether all figures equal those on the page to the last given digit. It returns an error if one
+// compare reports whether all figures equal those on the page to the last digit given there. It returns an error if one
 // differs by more than the tolerance.
 func (e *Compare) compare(page, output string) (exact bool, err error) {
 	said := e.Page.FindAllStringSubmatch(page, -1)

@@ -15,8 +15,8 @@ import (
 type Table struct {
 	// Generated are pages, or folders, that a command writes.
 	Generated []Generated `yaml:"generated"`
-	// Timings are pages of speeds. Speeds differ on each machine and in each run, so they are not compared. But each
-	// figure must have the command that measures it near it.
+	// Timings are pages of speeds. Speeds differ on each machine and in each run, so they are not compared. But near
+	// each figure there must be the command that measures it.
 	Timings []Page `yaml:"timings"`
 	// Without are pages whose figures are settings, formats, examples and definitions.
 	Without []Page `yaml:"without"`
@@ -35,16 +35,16 @@ type Generated struct {
 	Full  bool     `yaml:"full"` // true if the command takes long, so that it runs only on request
 }
 
-// Page is a whole page, or the blocks of a page that contain one of the texts. Its figures are not claims; the reason
-// says why.
+// Page is a whole page, or the blocks of a page that contain one of the texts. The figures in it are not claims, for
+// the given reason.
 type Page struct {
 	Page string   `yaml:"page"`
 	Text []string `yaml:"text"`
 	Why  string   `yaml:"why"`
 }
 
-// Claim is the set of a page's blocks that contain one of the texts, with the origin of their figures. Each text must
-// be in exactly one block. Exactly one of By and Once is set.
+// Claim is the set of those blocks of a page that contain one of the texts, with the origin of their figures. Each text
+// must be in exactly one block. Exactly one of By and Once is set.
 type Claim struct {
 	Page string   `yaml:"page"`
 	Text []string `yaml:"text"`

@@ -140,8 +140,8 @@ func normalized(text string) string {
 	return out.String()
 }
 
-// dropped are JSON members that are left out. Some have the version or a duration. fitted_at is the number of events
-// at which a model was last fitted; it depends on how many events were read together.
+// dropped are JSON members that are left out. Some contain the version or a duration. fitted_at is the number of events
+// at which a model was last fitted, which depends on how many events were read together.
 var dropped = []string{"version", "took_seconds", "fitted_at"} //nolint:gochecknoglobals // never written
 
 // logTime matches the wall-clock time at the beginning of a log line.

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// job is one job of a workload that is written as a log. Instants are in seconds since 1970. A job that was cancelled
-// while it waited has start 0.
+// job is one job of a workload that is written as a log. Instants are in seconds since 1970. The start of a job that
+// was cancelled while it waited is 0.
 type job struct {
 	id, procs          int
 	user, name, queue  string
@@ -37,8 +37,8 @@ const (
 	ownDays  = 10
 )
 
-// ownJobs draws the workload that is stored in no file. Sizes are powers of two, runtimes are log-normal, days are
-// busier than nights, and one job in 40 is cancelled while it waits. Each queue starts jobs in the order of
+// ownJobs draws the only workload that is not read from a file. Sizes are powers of two, runtimes are log-normal, days
+// are busier than nights, and one job in 40 is cancelled while it waits. Each queue starts jobs in the order of
 // submissions, but a job that fits overtakes jobs that do not. The code uses nothing of the module, so that the input
 // stays the same when the module changes.
 func ownJobs() []job {
@@ -219,8 +219,8 @@ func workloadFile(jobs []job, w io.Writer) error {
 	return out.Flush()
 }
 
-// cut returns the index of the end of the lines up to about an instant. The end is after an instant at which jobs
-// only end. No forecast is pending there, so readers do not receive a copy of an instant that has not ended.
+// cut returns the index of the end of the lines up to about an instant. The end is after an instant at which jobs only
+// end, because no forecast is pending then and readers need no copy of the engine with an open instant.
 func cut(lines []line, until int64) int {
 	n := 0
 	for i := 0; i < len(lines) && lines[i].at <= until; {

@@ -24,7 +24,7 @@ type input struct {
 	texts map[string]string // contents of the sources' files
 	lines []line            // lines of the only file, if its records have instants
 	// history and live are instants at which requests are sent. The daemon is restarted before each instant of history.
-	// Before each instant of live, the log grows while it is followed.
+	// Before each instant of live, lines are added to the log while the daemon follows it.
 	history, live []int64
 }
 
@@ -49,8 +49,8 @@ func ownInput() *input {
 	return accountingInput("own", true, ownProcs, lines, []int64{known}, live)
 }
 
-// traceDays and traceCount limit what is read in one life. Samples of the load, one in 6 h, are left out if more than
-// 64 wait. How many wait depends on the machine.
+// traceDays and traceCount limit what is read in one life of the daemon. Samples of the load, one in 6 h, are left out
+// if more than 64 wait, and how many wait depends on the machine.
 const traceDays, traceCount = 12, 2500
 
 func traceInput(shared string) (*input, error) {
@@ -180,8 +180,8 @@ func (g *golden) stored(ctx context.Context, in *input, database string) error {
 	return c.tables(ctx, database, db, false)
 }
 
-// life reads the lines that exist. The first life ends by kill -9. The second makes a backup and stops, and its
-// database is replaced by the backup.
+// life reads the lines that exist in one life of the daemon. The first life ends by kill -9. The second makes a backup
+// and stops, and its database is replaced by the backup.
 func (s *site) life(ctx context.Context, program string, part int, database string) error {
 	p, err := s.spawn(ctx, program)
 	if err != nil {
@@ -343,13 +343,13 @@ func (d *clocked) lines(ctx context.Context) (int, error) {
 const (
 	// lookEvery is the event time in seconds between two samples of the load.
 	lookEvery = 300
-	// quietFor is the time without any change after which the daemon counts as idle if there is no better sign of that.
-	// calm is this time if there is a better sign.
+	// quietFor is the time without any change after which the daemon counts as idle, if there is no better sign. calm
+	// is that time if there is a better sign.
 	quietFor, calm = 15 * time.Second, 400 * time.Millisecond
 )
 
-// waitUntilQuiet waits until all background work has ended. The daemon must have read a number of lines (if known),
-// must have forecast the load of the newest sample of each cluster, and must give the same answers for a while.
+// waitUntilQuiet waits until all background work has ended: the daemon has read a number of lines (if known), has
+// forecast the load from the newest sample of each cluster, and has given the same answers for a while.
 func (d *clocked) waitUntilQuiet(ctx context.Context, lines int) error {
 	was, since := "", time.Now()
 	return poll(ctx, func() (bool, error) {

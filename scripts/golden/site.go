@@ -20,8 +20,8 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// source is a log that a daemon follows. Each is a separate cluster, so that the order of records cannot depend on
-// which log is read first.
+// source is a log that a daemon follows. Each source is a separate cluster, so that the order of records does not
+// depend on which log is read first.
 type source struct {
 	cluster, format string
 	procs           int
@@ -146,7 +146,7 @@ func (p *process) stop() error {
 }
 
 // clocked is a daemon in this process on the test's clock. It is needed because answers depend on the wall clock, which
-// the program takes from the system.
+// the program waitcastd takes from the system.
 type clocked struct {
 	*daemon.Daemon
 	site *site

@@ -15,9 +15,9 @@ import (
 
 // SQL reads the tables of the database, so that no type of the module is needed. Sequence numbers are counted
 // separately in each cluster, because sources are read concurrently. The queries leave out the columns crc and id, the
-// path of a bad line and the time at which it was read. Except for the daemon with the test's clock, they also leave
-// out two values that depend on how fast the log is read: whether a record was read as it happened ("x" of an event,
-// replayed), and the number of the surface that was served.
+// path of a bad line and the time at which it was read. Except for the daemon on the test's clock, they also leave out
+// two values that depend on how fast the log is read: whether a record was read as it happened ("x" of an event,
+// replayed), and the number of the served surface.
 const (
 	ledgerQuery = `SELECT l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
 		l.closed, l.outcome, l.wait_seconds, l.method,

@@ -46,8 +46,8 @@ func (p *pending) Pop() any {
 	return last
 }
 
-// Jobs arrive every 25 s on average, wait for seconds to five minutes, and run for one to twenty minutes. So there
-// are few jobs at a time, and the forecasts cost little compared with the growth.
+// Jobs arrive every 25 s on average, wait for seconds to five minutes, and run for one to twenty minutes. So there are
+// few jobs at a time, and forecasts cost little compared with what grows.
 const meanGap, longestWait, shortest, longest = 25, 300, 60, 1200
 
 // writeLog writes an accounting log that ends now, in the order of its records.

@@ -131,8 +131,8 @@ func (b *bed) feed(ctx context.Context, events []job.Event) error {
 	}
 }
 
-// used returns the CPU time that the process uses during some work, divided by the number of parts. Other processes on
-// the machine hardly affect it.
+// used returns the CPU time that the process uses for some work, divided by the number of parts. Other processes on the
+// machine hardly affect it.
 func used(parts int, work func() error) (time.Duration, error) {
 	begun, err := processor()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command screenshots takes the pictures of the web page for the documentation. It runs the demonstration, waits until
 // there is something to show, and lets a real Chromium draw the page. With -file it instead takes a picture of a report
-// that waitcast backtest wrote, from an element on.
+// that waitcast backtest wrote, beginning at an element.
 package main
 
 import (
@@ -189,8 +189,8 @@ func (r *reportShot) take(ctx context.Context, path, dir string) error {
 	return os.WriteFile(filepath.Join(dir, r.name), png, 0o644) //nolint:gosec // a picture for everybody
 }
 
-// runDemo runs the demonstration, slowly, so that the jobs that wait at the end of its history still wait. It returns
-// its address once the demonstration has printed it.
+// runDemo runs the demonstration at a slow speed, so that the jobs that wait at the end of its history still wait. When
+// the demonstration has printed its address, runDemo returns it.
 func runDemo(ctx context.Context) (string, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, out := io.Pipe()

@@ -27,7 +27,7 @@ const (
 // Console has the inputs and outputs of a command.
 type Console struct {
 	Stdin io.Reader
-	// Stdout and Stderr receive text for people. Before a command runs, they are replaced by writers that replace
+	// Stdout and Stderr receive text for people. Before a command runs, they are wrapped in writers that replace
 	// characters that cannot be printed. JSON is written to JSONTo, and records are written to Data.
 	Stdout, Stderr io.Writer
 	// Plain are standard output and standard error without these replacements. They are nil before a command runs.
@@ -112,8 +112,8 @@ func (c *Console) Note(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, "waitcast: "+Printable(fmt.Sprintf(format, args...)))
 }
 
-// Progress returns a progress bar for the given number of bytes. If size is 0, which means unknown, it returns a
-// spinner. Without a terminal, or if the answer is for a program, the bar is invisible.
+// Progress returns a progress bar for the given number of bytes, or a spinner if size is 0, which means unknown.
+// Without a terminal, or if the answer is for a program, the bar is invisible.
 func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	if size == 0 {
 		size = -1
@@ -127,8 +127,8 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	)
 }
 
-// StageBar returns a progress bar for one stage of some work. The bar's text says how long the rest takes. If the
-// total is 0, which means unknown, StageBar returns a spinner. If progress is not shown, the bar is invisible.
+// StageBar returns a progress bar for one stage of some work, with the remaining time in its text. If the total is 0,
+// which means unknown, it returns a spinner. If progress is not shown, the bar is invisible.
 func (c *Console) StageBar(total int64) *progressbar.ProgressBar {
 	if total == 0 {
 		total = -1

@@ -163,8 +163,8 @@ func (a *Commands) fit(file string, f fitFlags) error {
 	return out.print(a.Stdout)
 }
 
-// fitLublin fits the model of Lublin and Feitelson for a machine with a number of processors. If machine is 0, the
-// size of the largest job is used.
+// fitLublin fits the model of Lublin and Feitelson for a machine with the given number of processors; 0 means the size
+// of the largest job.
 func fitLublin(r *recording, machine int, form string, rng *rand.Rand) (*LublinFit, error) {
 	c := r.columns()
 	tooLarge := 0

@@ -19,8 +19,8 @@ import (
 // sequentialClass is the name of the class of jobs with one processor, if these jobs form a class of their own.
 const sequentialClass = "sequential"
 
-// Grouping defines which jobs have a common law. By default each queue has its own law. Downey (1996, section 4.1)
-// joined queues by the last letter of their names, and separated sequential jobs.
+// Grouping defines which jobs share a law. By default each queue has its own law. Downey (1996, section 4.1) joined
+// queues by the last letter of their names, and separated sequential jobs.
 type Grouping struct {
 	Groups     []string // the given NAME=PATTERN
 	Sequential bool
@@ -150,8 +150,8 @@ type lifetimeFit struct {
 	Median  float64 `json:"median_seconds,omitempty"`
 	P95     float64 `json:"p95_seconds,omitempty"`
 	Missing string  `json:"missing,omitempty"`
-	// Laws lists the laws that were compared, the best first. A law's score is its mean log score on jobs to which
-	// the law was not yet fitted.
+	// Laws lists the laws that were compared, the best first. A law's score is its mean log score on jobs to which it
+	// had not been fitted yet.
 	Laws []lifetime.Standing `json:"laws,omitempty"`
 }
 

@@ -284,9 +284,9 @@ func (s *synthetic) scale(f *GenerateFlags) error {
 	return nil
 }
 
-// target returns the requested load and the number of processors of the machine that this load refers to. If the size
-// of the trace's machine is unknown, both refer to one processor. The stream of jobs is then the same as with any
-// other size.
+// target returns the requested load and the number of processors of the machine to which this load refers. If the size
+// of the trace's machine is unknown, a machine of one processor is assumed for both; the stream of jobs is the same as
+// with any other size.
 func (s *synthetic) target(f *GenerateFlags) (load float64, procs int, err error) {
 	load, procs = f.load.load, int(s.header.MaxProcs)
 	switch {

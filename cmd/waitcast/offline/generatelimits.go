@@ -12,10 +12,9 @@ import (
 )
 
 // customs gives generated jobs the users and time limits of a trace. Each generated job copies both from one recorded
-// job. The recorded job has nearly the same runtime and, if possible, the same size class. So limits keep their round
-// values and their distance from the runtimes, and users keep their typical runtimes and limits. In the trace, some
-// jobs have the same user as the job before; in the generated workload the same share of jobs does, if that user has
-// a similar recorded job.
+// job, which has nearly the same runtime and, if possible, the same size class. So limits keep their round values and
+// their distance from the runtimes, and users keep their typical runtimes and limits. The share of jobs with the same
+// user as the job before is also that of the trace, as far as that user has a similar recorded job.
 //
 // Many recorded runtimes are equal to the limits that ended the jobs; generated runtimes are not. So customs first
 // draws which share of its limit a generated job uses, with the frequencies of recorded jobs of similar runtime. Then
@@ -34,9 +33,8 @@ type customJobs [usages][]*swf.Record
 // usage is a class of the share of its time limit that a job uses.
 type usage int
 
-// These are the classes of usage. The first has jobs that their limits ended: some up to a minute early, and some
-// late by a grace time. The second has jobs that ended near their limits. The third has all other jobs, including
-// jobs without a limit.
+// These are the classes of usage: jobs that their limits ended, some up to a minute early, and some late by a grace
+// time; jobs that ended near their limits; and all other jobs, including those without a limit.
 const (
 	usageFull usage = iota
 	usageMost
@@ -81,8 +79,8 @@ func newCustoms(r *recording, byQueue bool, rng *rand.Rand) *customs {
 	return h
 }
 
-// drawUsage draws a usage and returns the recorded jobs of that usage. The probabilities are the frequencies among
-// recorded jobs whose runtime is 2/3 to 3/2 of the given one.
+// drawUsage draws a class of usage and returns the recorded jobs of that class. The probabilities are the frequencies
+// among recorded jobs whose runtime is 2/3 to 3/2 of the given one.
 func (j *customJobs) drawUsage(runtime int64, rng *rand.Rand) []*swf.Record {
 	const about = 1.5
 	var count [usages]int
@@ -112,8 +110,8 @@ func compareRuntime(rec *swf.Record, runtime float64) int {
 	return cmp.Compare(float64(rec.Runtime), runtime)
 }
 
-// customsFor returns the customs of the trace of --limits, or else of the trace to which a workload is fitted. It
-// returns nil if there is neither.
+// customsFor returns the customs of the trace of --limits, otherwise of the trace to which a workload is fitted, nil if
+// there is neither.
 func (a *Commands) customsFor(s *synthetic, f *GenerateFlags) (*customs, error) {
 	switch {
 	case f.limits != "":
@@ -131,8 +129,8 @@ func (a *Commands) customsFor(s *synthetic, f *GenerateFlags) (*customs, error) 
 	return nil, nil //nolint:nilnil // there are none
 }
 
-// repeats returns how much more often than by chance a job has the user of the job before. The result is a share of
-// the jobs that would have another user by chance.
+// repeats returns the excess probability that a job has the same user as the job before: 0 if users are drawn
+// independently, 1 if the user never changes.
 func repeats(records []swf.Record) float64 {
 	same, chance, jobs := 0.0, 0.0, map[int64]float64{}
 	n := float64(len(records))
@@ -157,8 +155,8 @@ func (h *customs) queue(rec *swf.Record) int64 {
 	return swf.Unknown
 }
 
-// These limit the search for similar jobs. They are the minimum number of recorded jobs on either side that count as
-// similar in runtime, and the number of draws, of which the best is used.
+// These limit the search for similar jobs: the minimum number of recorded jobs on either side that count as similar in
+// runtime, and the number of draws, of which the best is used.
 const (
 	nearJobs, nearShare = 10, 500
 	customDraws         = 48
@@ -182,8 +180,8 @@ func (h *customs) give(job *swf.Record) {
 
 // choose draws a recorded job that resembles a generated one. The candidates have nearly the same runtime. The
 // generated job should be within the limit of the chosen job if the recorded job was, and near the limit if the
-// recorded job was. If possible the chosen job has the same size class, and belongs to the user of the job before if
-// that is wanted.
+// recorded job was. If possible the chosen job has the same size class and, with probability h.repeat, the user of the
+// job before.
 func (h *customs) choose(jobs []*swf.Record, job *swf.Record) (best *swf.Record) {
 	from, _ := slices.BinarySearchFunc(jobs, float64(job.Runtime), compareRuntime)
 	to, _ := slices.BinarySearchFunc(jobs, float64(job.Runtime+1), compareRuntime)
@@ -256,8 +254,8 @@ type distances struct {
 	RuntimeKS float64 `json:"runtime_ks"`
 }
 
-// badFit is the KS distance above which a fit causes a warning. For models that the papers accept, they print no
-// distance above 0.09 (Lublin and Feitelson, Tables 1, 2, 5 and 6; Song, Table 4).
+// badFit is the KS distance above which a fit causes a warning. The papers print no larger distance than 0.09 for
+// models that they accept (Lublin and Feitelson, Tables 1, 2, 5 and 6; Song, Table 4).
 const badFit = .1
 
 // from returns the distances between the sample and the jobs of a trace.

@@ -116,7 +116,7 @@ func queueLaws(r *recording) ([]lawClass, error) {
 const leastStaged = 50
 
 // stagedLaws returns laws in stages for the jobs of each queue and size class. The size classes end at powers of two;
-// this extends Downey's separation of sequential jobs. A class with few jobs gets the law of its queue, or else the
+// this extends Downey's separation of sequential jobs. A class with few jobs gets the law of its queue, otherwise the
 // law of all jobs together.
 func stagedLaws(r *recording) ([]lawClass, error) {
 	type key struct {

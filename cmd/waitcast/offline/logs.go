@@ -94,8 +94,8 @@ func areWorkloads(paths []string, cfg *history.Config) (workloads, others []stri
 	return workloads, others, nil
 }
 
-// readFile is a file that was read. It has the notices about the file, and the number of records that were left out
-// for each reason.
+// readFile is the result of reading a file: the notices about it, and the number of records that were left out for each
+// reason.
 type readFile struct {
 	history.File
 	reasons map[string]int64

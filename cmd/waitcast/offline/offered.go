@@ -11,8 +11,8 @@ import (
 // offered describes the load of a workload.
 type offered struct {
 	Jobs int `json:"jobs"`
-	// Load is the work of the jobs divided by the capacity of the machine from the first submission to the last.
-	// simulator.OfferedLoad computes it. It is 0 if the size of the machine is unknown.
+	// Load is the work of the jobs divided by the capacity of the machine between the first and the last submission
+	// (simulator.OfferedLoad). It is 0 if the size of the machine is unknown.
 	Load float64 `json:"offered_load"`
 	// JobsPerDay is the number of jobs per day between the first submission and the last. MeanWork is in processor
 	// seconds per job.

@@ -219,9 +219,9 @@ func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	return h
 }
 
-// copied returns the record of a resampled job. It is the original record with another number, submit time and user.
-// Fields that refer to other jobs of the original are set to unknown. For a trace that was mixed in, fields whose
-// numbers have another meaning in the first trace are set to unknown too.
+// copied returns the record of a resampled job: the original record with another number, submit time and user. Fields
+// that refer to other jobs of the original become unknown. For a trace that was mixed in, fields whose numbers have
+// another meaning in the first trace become unknown too.
 func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	rec := m.traces[arrival.Source].records[arrival.Index]
 	before := rec.Procs()

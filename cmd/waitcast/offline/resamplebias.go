@@ -31,8 +31,8 @@ func (b *bias) flags(c *cobra.Command) {
 	c.Flags().Float64Var(&b.temporary, "temporary", 1, "factor on the number of temporary users, beside --load")
 }
 
-// habits are functions by which users are classified. Each has two names: one for values below the value of the
-// median user, and one for values above.
+// habits are functions by which users are classified. Each has two names: one for users below the value of the median
+// user, and one for users above.
 func habits() map[string]func(*users.User) float64 {
 	median := func(of func(*users.Job) float64) func(*users.User) float64 {
 		return func(u *users.User) float64 {
@@ -108,8 +108,8 @@ func (b *bias) factors(sources []users.Source) {
 	}
 }
 
-// weight returns the relative frequency with which a user is drawn. It is the product of the weights of the user's
-// classes. The function is nil if no class is favored.
+// weight returns the relative probability with which a user is drawn: the product of the weights of the user's classes.
+// The function is nil if no class is favored.
 func (b *bias) weight(sources []users.Source) func(*users.User) float64 {
 	if len(b.classes) == 0 {
 		return nil

@@ -15,7 +15,7 @@ const (
 	startHeader = "header"
 )
 
-// start is the flag --start. It is for commands whose results depend on the time without jobs too. They cannot use
+// start is the flag --start. It is for commands whose results also depend on the time without jobs. They cannot use
 // UnixStartTime of the header, which is only the origin of the log's clock: a cleaned log may begin a year later.
 type start struct{ text string }
 
@@ -47,8 +47,7 @@ func (s *start) at(zone *time.Location) (time.Time, error) {
 				s.text))
 }
 
-// of returns the start of a log, in seconds of its clock. A start after the first submission is an error, because
-// jobs would be before it.
+// of returns the start of a log, in seconds of the log's clock. A start after the first submission is an error.
 func (s *start) of(r *recording) (float64, error) {
 	first := r.first()
 	switch s.text {

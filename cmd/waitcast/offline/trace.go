@@ -29,7 +29,7 @@ const (
 	// shownBadLines is the maximum number of bad lines of a file that are printed one by one.
 	shownBadLines = 3
 	// mostSeconds and mostProcs are the maximum times and sizes of a job: 136 years and two billion processors. A
-	// larger value is an error of the log, and would overflow dates.
+	// larger value is a mistake in the log, and would overflow dates.
 	mostSeconds = 1 << 32
 	mostProcs   = 1 << 31
 	WeekSeconds = 7 * 86400
@@ -356,8 +356,8 @@ func (s *seed) drawIfUnset(a *Commands, c *cobra.Command) {
 // rng returns a stream of random numbers. Commands with different purposes get different streams for the same seed.
 func (s *seed) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.value, purpose)) }
 
-// madeBy returns a copy of a header whose first line says how the file was made. If recount is true, it leaves out
-// the lines with counts and times of the original, because they are no longer right.
+// madeBy returns a copy of a header whose first line states how the file was made. If recount is true, it leaves out
+// the lines with counts and times of the original, because they no longer apply.
 func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	made := *h
 	made.Lines = append([]string{"; Note: made by waitcast " + console.Printable(how)}, h.Lines...)

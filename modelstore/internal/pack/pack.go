@@ -33,8 +33,8 @@ func UnpackFloats(b []byte) []float64 {
 	return v
 }
 
-// Peers encodes the answers of other methods. It returns nil if there are none. An answer has the length of the
-// method's name (4 bytes, little-endian), the name, and the quantiles.
+// Peers encodes the answers of other methods, nil if there are none. An answer is encoded as the length of the method's
+// name (4 bytes, little-endian), the name, and the quantiles.
 func Peers(peers []modelstore.Peer) []byte {
 	var b []byte
 	for _, p := range peers {

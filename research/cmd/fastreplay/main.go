@@ -46,8 +46,8 @@ type measured struct {
 	Memory int64         // in MiB
 }
 
-// softLimit is an amount of memory near which Go collects garbage more often. A million jobs with their events need
-// 260 MiB of it. A daemon would have these jobs in its store.
+// softLimit is the amount of memory near which Go collects garbage more often. A million jobs with their events need
+// 260 MiB of it; a daemon would have these jobs in its store instead.
 const softLimit = 400 << 20
 
 func main() {

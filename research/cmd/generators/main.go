@@ -1,6 +1,6 @@
 // Command generators runs "waitcast generate" on logs and writes a page in Markdown. For every log, model, form and
 // seed it compares the work, the load, the sizes and the runtimes of generated jobs with the recorded ones. It reads
-// only the files that the program wrote. So the comparison does not depend on the program's code.
+// only the files that the program wrote, so the comparison does not depend on the program's code.
 package main
 
 import (

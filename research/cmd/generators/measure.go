@@ -59,8 +59,8 @@ func measure(reader *swf.Reader) (*workload, error) {
 // meanWork returns the mean work of a job in processor seconds.
 func (w *workload) meanWork() float64 { return w.work / float64(len(w.sizes)) }
 
-// load returns the work divided by the time from the first submission to the last. This is the offered load times the
-// size of the machine.
+// load returns the work divided by the time from the first submission to the last. This is the offered load multiplied
+// by the size of the machine.
 func (w *workload) load() float64 { return w.work / (w.last - w.first) }
 
 // generate runs the program and measures the jobs that it writes.

@@ -37,8 +37,8 @@ type ratio struct {
 
 type interval = simulator.Interval
 
-// worst compares a rule that all jobs follow with each fixed rule on the same workloads. It returns the comparison
-// with the worst result for the rule.
+// worst compares one rule for all jobs with each fixed rule on the same workloads. It returns the comparison that is
+// worst for the rule.
 func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst ratio) {
 	for i := range cells {
 		fixed := &cells[i]

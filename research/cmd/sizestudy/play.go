@@ -108,8 +108,8 @@ func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, 
 	return s, err
 }
 
-// hindsight returns the regrets of two objectives, that of the served advice and that of the job alone. It simulates
-// the whole of a trace, with the recorded times between submissions.
+// hindsight returns the regrets of two objectives: that of the served advice, and that of the job alone. It simulates a
+// whole trace with the recorded times between submissions.
 func hindsight(ctx context.Context, t *sizestudy.Trace, seeds int) ([]regret, error) {
 	regrets := []regret{{Name: "the advice that is served"}, {Name: "the job's own finish alone"}}
 	for seed := range uint64(seeds) { //nolint:gosec // 2 or more

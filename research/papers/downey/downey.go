@@ -36,8 +36,8 @@ func Class(queue string, procs int64) string {
 	return queue
 }
 
-// Printed returns the law in his Table 2, from 1995, for a class. For a class without a law, such as standby queues
-// without a letter, it returns the law of the medium class.
+// Printed returns the law of a class in Downey's Table 2, from 1995. For a class without a law there, such as standby
+// queues without a letter, it returns the law of the medium class.
 func Printed(class string) uniformlog.Model {
 	switch class {
 	case "sequential":
@@ -50,9 +50,9 @@ func Printed(class string) uniformlog.Model {
 	return uniformlog.Model{B0: -.50, B1: .14}
 }
 
-// Batch1996 schedules the batch jobs submitted from 1 January to 15 May 1996 by strict first come, first served on
-// [Procs] processors. It returns them in order of their starts, and their printed laws by ID. Times are in seconds from
-// the log's beginning.
+// Batch1996 schedules the batch jobs that were submitted from 1 January to 15 May 1996 by strict first come, first
+// served on [Procs] processors. It returns the jobs in order of their starts, and their printed laws by ID. Times are
+// in seconds from the log's beginning.
 func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]headqueue.Lifetime, error) {
 	return Batch1996As(h, records, Printed)
 }
@@ -98,7 +98,7 @@ type Pairs struct{ Forecast, Wait []float64 }
 
 // AtHead forecasts every job that must wait at the head of the queue on a machine with procs processors. It returns the
 // forecasts and waits by method (see [headqueue.NameA] and its neighbors). The jobs are in order of their starts, under
-// strict first come, first served. A case in which a method has no forecast is left out, for example if all running
+// strict first come, first served. A case is left out for a method that has no forecast, for example if all running
 // jobs are older than their laws allow. Forecasts under a second count as one second.
 func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) map[string]Pairs {
 	out := map[string]Pairs{}
@@ -136,9 +136,9 @@ func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) 
 	return out
 }
 
-// Heads returns two numbers for each job that waits at the head of the queue: how many processors are missing, and how
-// many running jobs hold at least that many (the paper's n' and benefactors, Table 4). The jobs are in order of their
-// starts.
+// Heads returns two numbers for each job that waits at the head of the queue: the number of processors that are
+// missing, and the number of running jobs that each hold at least that many (n' and benefactors in the paper's Table
+// 4). The jobs are in order of their starts.
 func Heads(jobs []simulator.Job, procs int) (missing, benefactors []float64) {
 	var running []simulator.Job
 	for i := 1; i < len(jobs); i++ {

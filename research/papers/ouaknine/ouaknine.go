@@ -24,7 +24,7 @@ const (
 )
 
 // Jobs returns the jobs that ran, in order of the log. Index is the job's number. An estimate below the runtime is
-// raised to the runtime. With asGiven the user's estimate is kept, so that such a job overruns it.
+// raised to the runtime. If asGiven is true, the user's estimate is kept, and such a job exceeds it.
 func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	var jobs []users.Job
 	for i := range records {
@@ -44,8 +44,8 @@ func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	return jobs
 }
 
-// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter. Its estimate stays. It returns an
-// error if the job is not the one of the thesis.
+// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter, with the same estimate. It returns
+// an error if that job is not the one in the thesis.
 func Truncated(jobs []users.Job) ([]users.Job, error) {
 	out := slices.Clone(jobs)
 	i := slices.IndexFunc(out, func(j users.Job) bool { return j.Index == Butterfly })
@@ -80,8 +80,9 @@ type Means struct{ Slowdown, Wait float64 }
 // them.
 func Simulate(jobs []users.Job, procs int) (Means, error) { return simulate(jobs, procs, nil) }
 
-// SimulateWindow does the same, but plans with the mean of the last k runtimes of the user's ended jobs instead of the
-// estimate (section 6.4). It uses the estimate until one has ended, and never plans with more than the estimate.
+// SimulateWindow simulates like Simulate, but plans with the mean of the last k runtimes of the user's ended jobs
+// instead of the estimate (section 6.4). It uses the estimate until one of the user's jobs has ended, and never plans
+// with more than the estimate.
 func SimulateWindow(jobs []users.Job, procs, k int) (Means, error) {
 	return simulate(jobs, procs, &window{k: k, last: map[int64][]float64{}})
 }
@@ -110,8 +111,8 @@ func (w *window) estimate(j *simulator.Job) float64 {
 	return max(1, min(sum/float64(len(l)), j.Estimate))
 }
 
-// Bad returns a copy of the jobs whose estimates are uniform between the runtime R and (f + 1) R (section 6.5). All f
-// use the same random numbers.
+// Bad returns a copy of the jobs in which the estimates are uniform between the runtime R and (f + 1) R (section 6.5).
+// The same random numbers are used for all f.
 func Bad(jobs []users.Job, f float64) []users.Job {
 	rng := rand.New(rand.NewPCG(1, 5))
 	out := slices.Clone(jobs)
@@ -121,8 +122,8 @@ func Bad(jobs []users.Job, f float64) []users.Job {
 	return out
 }
 
-// simulate simulates jobs. With a window it first advances the clock to each job's submission, so that the runtimes of
-// jobs that have ended by then are known.
+// simulate simulates jobs. If there is a window, it advances the clock to each job's submission first, so that the
+// runtimes of the jobs that have ended by then are known.
 func simulate(jobs []users.Job, procs int, w *window) (Means, error) {
 	i := 0
 	next := func() (simulator.Job, bool) {
