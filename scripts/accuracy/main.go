@@ -90,12 +90,12 @@ const preface = `# Measured accuracy
 
 Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" +
 	` does. Every forecast uses only information
-from before its submission. The first tenth of each log is only learnt from, not scored. [Predictions](predictions.md)
-describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of ln(wait + 60 s); lower is
-better. *covered* is an interval between two shares: of the waits that are shorter than their quantile, and of the
-waits that are shorter or equal. The two ends differ because many waits equal their quantile (often both are 0 s). For
-perfect forecasts the interval contains the level. *x2* is the share of medians within a factor 2 of the wait, after
-60 s are added to both.
+from before its submission. The first tenth of each log serves for learning only, and is not scored.
+[Predictions](predictions.md) describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of
+ln(wait + 60 s); lower is better. *covered* is an interval between two shares: the share of waits that are shorter than
+their quantile, and the share of waits that are not longer. The two ends differ because many waits equal their quantile
+(often both are 0 s). For perfect forecasts the interval contains the level. *x2* is the share of medians within a
+factor of 2 of the wait, after 60 s are added to both.
 
 ## The whole wait
 
@@ -104,7 +104,7 @@ perfect forecasts the interval contains the level. *x2* is the share of medians 
 const headPreface = `## The head of the queue
 
 This is Downey's own test (1996, section 6). The log is scheduled strictly first come, first served. For every job that
-does not fit when it reaches the head of the queue, the forecast is the time that the job will stay there. *r log* is
+does not fit when it reaches the head of the queue, the forecast is the time for which it will stay there. *r log* is
 Downey's figure, the correlation of ln(max(1 s, wait)) between forecasts and waits. The first 500 forecasts are left
 out.
 
@@ -148,7 +148,7 @@ func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
 func whole(page io.Writer, r *backtest.TraceResult) {
 	served, qbets := r.Method(backtest.Waitcast), r.Method("qbets")
 	fmt.Fprintf(page, "### %s\n\nOf %d jobs, %d are scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% "+
-		"lower at .95.\n%.1f %% of the medians are within a factor 2 of the wait. The best constant forecast, chosen "+
+		"lower at .95.\n%.1f %% of the medians are within a factor of 2 of the wait. The best constant forecast, chosen "+
 		"in\nhindsight, would reach %.1f %%.\n\n",
 		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
 		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), 100*served.Within2,
