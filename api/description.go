@@ -54,9 +54,9 @@ func refusals(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{}
 	}
 	for status, description := range map[string]string{
-		"401": "Access rules ask for a credential, and there is none or it is not known.",
-		"403": "Access rules do not let this client ask that.",
-		"429": "The client has asked too often; Retry-After tells when to ask again.",
+		"401": "The access rules require a credential, and it is missing or not known.",
+		"403": "The access rules do not allow this client to send this request.",
+		"429": "The client has sent too many requests; Retry-After has the seconds to wait.",
 	} {
 		if op.Responses[status] != nil {
 			continue

@@ -15,7 +15,7 @@ type historyInput struct {
 	Cluster string `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
 	Queue   string `query:"queue" doc:"only this queue"`
 	Since   string `query:"since" default:"30d" doc:"only jobs that started since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
-	Until   string `query:"until" doc:"and before"`
+	Until   string `query:"until" doc:"only jobs that started before this time, written as in since"`
 	Limit   int    `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"maximum number of entries"`
 	Offset  int    `query:"offset" default:"0" minimum:"0" doc:"number of entries to skip at the beginning: next_offset of the previous answer"`
 
