@@ -20,7 +20,7 @@ func submittedAt(ev job.Event, second int) job.Event {
 	return ev
 }
 
-// milli returns an event at a number of milliseconds after a second.
+// milli returns the event ms milliseconds later.
 func milli(ev job.Event, ms int) job.Event {
 	ev.Time = ev.Time.Add(time.Duration(ms) * time.Millisecond)
 	return ev

@@ -115,7 +115,7 @@ func TestChunkWithoutGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the column of groups has a number per event and the text of none, which has length 0
+	// without the column of groups, which is last: a number for each event, and one text of length 0
 	older := w.EncodeAll(plain[:len(plain)-len(want)-1], []byte{1})
 	got, err := decodeChunk(older)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{})); err != nil || diff != "" {

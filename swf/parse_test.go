@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// realRecords holds the first records of the archive's CTC-SP2, LANL-CM5 and of the Saliksik log: decimals, wide
-// fields, tabs.
+// realRecords holds the first records of the archive's logs CTC-SP2 and LANL-CM5, and of the Saliksik log. They have
+// decimals, wide fields and tabs.
 var realRecords = []struct {
 	line string
 	want swf.Record

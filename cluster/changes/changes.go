@@ -22,24 +22,24 @@ const (
 	// Other changes end no wait and no lifetime: suspensions, facts of the machine, a deletion that was only
 	// requested.
 	Other Kind = iota
-	// Submitted: the job After waits.
+	// Submitted: the new job After waits.
 	Submitted
-	// Split: After has a record of its own now. Until now it was an element of Array.
+	// Split: the job After has a record of its own now. Until now it was an element of Array.
 	Split
 	// Updated: the request of the job changed, or a record completed it. The job may be running or gone.
 	Updated
 	// Held: the job no longer competes. Released: it competes again. Like Updated, both may bring new attributes.
 	Held
 	Released
-	// Requeued: Before ran, After waits again. Its lifetime is unknown.
+	// Requeued: the job Before ran, and waits again as After. Its lifetime is unknown.
 	Requeued
-	// Started: Before waited, After runs.
+	// Started: the job Before waited, and runs as After.
 	Started
-	// Ended: Before ran, and its lifetime is known.
+	// Ended: the job Before ran and has ended. Its lifetime is known.
 	Ended
-	// Lost: Before ran and no longer runs. The time of its end is unknown.
+	// Lost: the job Before ran and no longer runs. The time of its end is unknown.
 	Lost
-	// Cancelled: Before left the queue without a start.
+	// Cancelled: the job Before left the queue without a start.
 	Cancelled
 	// UsedUp: the array Before left the queue because all of its elements have records of their own.
 	UsedUp

@@ -19,8 +19,8 @@ func newSequencer() *Sequencer[event] {
 	return NewSequencer(func(e event) (uint64, Kind) { return e.id, e.kind })
 }
 
-// TestOrderOfAnInstant proves the rule by an example. Job 1 comes from before the instant. Job 2 is submitted, starts
-// and ends at the instant. Job 3 is submitted after all of that in the log.
+// TestOrderOfAnInstant proves the order of the changes of one instant by an example. Job 1 comes from before the
+// instant. Job 2 is submitted, starts and ends at the instant. Job 3 is submitted after all of that in the log.
 func TestOrderOfAnInstant(t *testing.T) {
 	q := newSequencer()
 	var got []string

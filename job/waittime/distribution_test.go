@@ -114,7 +114,8 @@ func TestDistributionThatMayNeverEnd(t *testing.T) {
 	}
 }
 
-// TestClosures proves that no job starts during a closure: the probability during it is that at its end.
+// TestClosures proves that no job starts during a closure: until its end, the probability of a start stays as it was at
+// its beginning.
 func TestClosures(t *testing.T) {
 	levels, seconds := waittime.Levels(), []float64{60, 300, 600, 1200, 2400, 4800}
 	open := distribution(t, levels, seconds)

@@ -269,7 +269,7 @@ func TestSumOfUncertain(t *testing.T) {
 }
 
 // TestFinishOfFutures proves that the finish of an uncertain wait and an uncertain runtime is the quantile of all their
-// sums, compared with a sort of these. It is infinite if too many futures never start.
+// sums, which the test sorts. It is infinite if the job never starts in too many futures.
 func TestFinishOfFutures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1e6),

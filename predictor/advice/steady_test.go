@@ -51,8 +51,9 @@ func TestNoiseDoesNotFlap(t *testing.T) {
 	}
 }
 
-// TestHold proves that noise of any size changes advice at most once per Hold, and that this bound is reached: with a
-// hold of an hour, forecasts that turn around every minute, over 5,000 minutes, change it at most 84 times.
+// TestHold proves that noise of any size changes advice at most once per Hold, and that this bound is nearly reached:
+// with a hold of an hour and forecasts that favor the other advice every minute, it changes 60 to 84 times in 5,000
+// minutes.
 func TestHold(t *testing.T) {
 	sign := 1.
 	n := changes(t, advice.Steady{Gain: .1, Hold: 3600}, 5000, func() float64 { sign = -sign; return sign * .5 })

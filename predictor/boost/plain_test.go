@@ -108,7 +108,7 @@ func (t *plain) draw(gain []float64) (order, rest []int32) {
 	return order, rest
 }
 
-// plainLeaf is a leaf with its rows and, by place among the drawn features and by bin, their numbers.
+// plainLeaf is a leaf with its rows, and with the counts of these rows by drawn feature and bin.
 type plainLeaf struct {
 	leaf
 	rows []int32
@@ -177,7 +177,8 @@ func walk(tree []node, row []float64) int32 {
 	return at
 }
 
-// share sums the smaller of two parts, and subtracts it from the whole for the larger one. Both are searched.
+// share counts the rows of the smaller part of a leaf. The counts of the larger part are the difference from the whole
+// leaf. Then share searches the best splits of both parts.
 func (t *plain) share(whole, left, right *plainLeaf) {
 	small, large := left, right
 	if len(left.rows) > len(right.rows) {

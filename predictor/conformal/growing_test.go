@@ -217,7 +217,7 @@ func TestServedAndPublishedCoverageWhereWaitsGrow(t *testing.T) {
 // TestPublishedCoverageOfCancelledJobsWhereWaitsGrow proves the same for jobs that are cancelled: the published
 // coverage, which is weighted, is that of the waits without cancellations. The correction reaches this coverage if it
 // keeps the misses of cancelled jobs. If it takes them back, which is the default, it covers the jobs that start, which
-// waited less. By then hardly any quantile of .95 has passed.
+// waited less. The test leaves out the level 0.95, because hardly any quantile of that level has passed by then.
 func TestPublishedCoverageOfCancelledJobsWhereWaitsGrow(t *testing.T) {
 	whole := averaged(t, 0, 1.5e5, func() corrector { return calibrating{mustNew(t, Config{KeepCancelled: 1})} })
 	started := averaged(t, 0, 1.5e5, func() corrector { return calibrating{mustNew(t, Config{})} })

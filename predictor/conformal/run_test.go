@@ -97,7 +97,7 @@ func learn(b *blend.Blend, c *conformal.Calibrator, r *row, at float64) {
 	b.Learn(r.groups, r.z, math.Log(r.wait+60))
 }
 
-// add scores one job. An expert without a forecast gets the blend's.
+// add scores one job. An expert without a forecast is scored by the blend's forecast.
 func (o *outcome) add(r *row, z, q []float64) {
 	o.n++
 	y := math.Log(r.wait + 60)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestErrorsOfTheSimulation proves that quantiles of the errors are those of Kaplan and Meier. Of 20 errors 1 to 20,
-// with ten jobs that still wait at 10.5, the survival after 10 is 20/30. Each further start then takes a tenth of it.
+// with ten jobs that still wait at 10.5, the survival after 10 is 20/30. Each later start lowers it by a tenth of that.
 func TestErrorsOfTheSimulation(t *testing.T) {
 	var s ensemble.SimulationErrors
 	for i := range 19 {

@@ -98,7 +98,8 @@ func inOrder(all []happening) {
 	})
 }
 
-// halves holds means over groups of pane successive submissions (panes), over several histories together.
+// halves holds the mean loss and coverage of each group of pane successive submissions, over several histories
+// together.
 type halves struct{ loss, covered []float64 }
 
 const pane = 400
@@ -240,8 +241,8 @@ func alarmsOf(all []ensemble.Drift, queue string) [4]int {
 	return [4]int{}
 }
 
-// TestNews proves that reports of pools, limits and queues are changes if the values change by much, both in their
-// queue and for all jobs.
+// TestNews proves that new values of pools, limits and queues count as changes if they differ much from the old ones,
+// both in their queue and for all jobs.
 func TestNews(t *testing.T) {
 	e := quick(t, Config{})
 	id, now := uint64(0), 1e9

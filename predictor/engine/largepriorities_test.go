@@ -14,7 +14,8 @@ func filling(priority float64) track.Request {
 	return track.Request{Queue: "q", User: "u", Procs: 10, Limit: 600, Priority: priority}
 }
 
-// lineOf returns an engine with such a pool, in which one such job runs and others with the given priorities wait.
+// lineOf returns an engine with a pool of 10 processors. One job that fills the pool runs, and others that would fill
+// it wait with the given priorities.
 func lineOf(t *testing.T, priorities ...float64) *Engine {
 	e := quick(t, Config{Capacity: 10, Synchronous: true})
 	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 10})

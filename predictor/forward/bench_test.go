@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// part is the law of a job that ends after a given part of the time that its limit leaves.
+// part is the law of a job with this limit in seconds: its remaining time is uniform between 0 and the time that the
+// limit leaves.
 type part float64
 
 func (p part) Residual(age, u float64) float64 { return max(0, float64(p)-age) * u }
@@ -109,7 +110,7 @@ func BenchmarkQuantile(b *testing.B) {
 	}
 }
 
-// BenchmarkNodes forecasts a request of GPUs in a pool of 300 jobs, with 24 replicas, by node.
+// BenchmarkNodes forecasts a request for GPUs in a pool of 300 jobs, with 24 replicas that place jobs on nodes.
 func BenchmarkNodes(b *testing.B) {
 	for _, nodes := range []int{16, 128, forward.MostNodes} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {

@@ -79,8 +79,8 @@ func TestLuckBelongsToTheJob(t *testing.T) {
 	}
 }
 
-// TestWaitsHaveTheLaw proves that waits for one job follow its residual law, by Kolmogorov and Smirnov at the level
-// .001.
+// TestWaitsHaveTheLaw proves that waits for one job follow its residual law, by the Kolmogorov-Smirnov test at the
+// level 0.001.
 func TestWaitsHaveTheLaw(t *testing.T) {
 	const n = 5000
 	for name, s := range map[string]*forward.State{

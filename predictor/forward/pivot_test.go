@@ -101,7 +101,7 @@ func TestPivotMovesTheStart(t *testing.T) {
 }
 
 // TestSurfacePivots proves that one set of replicas gives, for every request and every waiting job, the same pivots as
-// with the job in the queue.
+// a simulation with the job in the queue.
 func TestSurfacePivots(t *testing.T) {
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {

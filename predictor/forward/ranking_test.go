@@ -233,7 +233,7 @@ func TestFairShareOvertakes(t *testing.T) {
 	}
 }
 
-// byMovedRank sorts the waiting jobs of the naive reference when ranks move.
+// byMovedRank compares two waiting jobs of the naive simulation by their newest ranks, and then by their places.
 func byMovedRank(a, b waits) int {
 	return cmp.Or(cmp.Compare(a.moved, b.moved), cmp.Compare(a.place, b.place))
 }

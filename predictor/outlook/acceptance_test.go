@@ -191,7 +191,7 @@ func (tr *trial) print(t testing.TB, results []result) {
 
 // TestBeatsPersistenceAndLastWeek is the acceptance test of the load forecast. At 2,000 random instants of three logs,
 // from the ninth week on, the loss of queued work is lower than that of the present value and that of the same time
-// last week, and the band covers 90 % within 3. The test takes minutes: WAITCAST_LONG=1.
+// last week, and the band covers 87 to 93 % of the outcomes. The test takes minutes: WAITCAST_LONG=1.
 func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")

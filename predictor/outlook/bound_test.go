@@ -140,8 +140,8 @@ func checkState(t *rapid.T, c *cluster) {
 	checkServed(t, c.f, &s, fc)
 }
 
-// TestWaitingJobsOfATraceCameFromSomewhere checks the same on a recorded trace, at every hour of its first five weeks
-// from the first day on.
+// TestWaitingJobsOfATraceCameFromSomewhere checks the served levels on a recorded trace, at every hour of its first
+// five weeks except the first day.
 func TestWaitingJobsOfATraceCameFromSomewhere(t *testing.T) {
 	r := openTrace(t, "SDSC-Par-1996-3.1-cln.swf.gz")
 	o := small()

@@ -13,7 +13,7 @@ import (
 )
 
 // TestKTH proves that the rules of a real site are found and put into words: on the SP2 of KTH jobs of more than 4 h
-// started from 18:00 and at weekends, and short jobs went first, as the study of the log found.
+// started from 18:00 and at weekends, and short jobs went first, as an earlier study of the log found.
 func TestKTH(t *testing.T) {
 	trace, err := backtest.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), "KTH")
 	if err != nil {

@@ -24,12 +24,13 @@ func compare(t *testing.T, got, want []string) {
 	}
 }
 
-// pairs returns the comparison of 200 pairs of 40 situations, in first of which the younger job went first.
+// pairs returns a comparison of 200 pairs of jobs from 40 situations. In the given number of pairs the younger job went
+// first.
 func pairs(first int) rules.Overtakes {
 	return rules.Overtakes{Pairs: 200, Situations: 40, First: first}
 }
 
-// fitted returns the state of a pool whose order has loss .4, while first come, first served has .5.
+// fitted returns the start rules of a pool whose fitted order has the loss 0.4, while first come, first served has 0.5.
 func fitted(change func(*rules.Evidence, *rules.Priority)) pools.StartRules {
 	e, p := &rules.Evidence{Situations: 500, Loss: .4, FirstCome: .5, Same: pairs(0)}, &rules.Priority{LogAge: 1}
 	change(e, p)
@@ -154,7 +155,8 @@ func seen(class int, rate func(day, slot int) float64) rules.GateCounts {
 	return c
 }
 
-// known returns the state of a pool about times.
+// known returns the start rules of a pool with the given observations of times. gates says whether the classes have
+// gates.
 func known(gates bool, classes ...rules.GateCounts) pools.StartRules {
 	for i := range classes {
 		classes[i].Gate = gates

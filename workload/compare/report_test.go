@@ -58,8 +58,8 @@ func TestCompareWorkloads(t *testing.T) {
 	}
 }
 
-// TestReportWithoutColumns proves that an unavailable measure is missing with its name, never NaN, so that the report
-// is always JSON.
+// TestReportWithoutColumns proves that a measure without its columns is listed by name as missing and is never NaN, so
+// that the report can always be written as JSON.
 func TestReportWithoutColumns(t *testing.T) {
 	w := randomWorkload(3, 500)
 	for name, other := range map[string]compare.Workload{

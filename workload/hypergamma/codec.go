@@ -13,7 +13,7 @@ const kind, version = "hypergamma", 2
 // maxWeight is the maximum of a sum that is read. It prevents later sums from becoming infinite.
 const maxWeight = 1e100
 
-// fields passes all counts and sums to the codec.
+// fields reads or writes all counts and sums.
 func (l *Live) fields(c *codec.Codec) {
 	if c.Reading {
 		*l = *newLive(0)
@@ -45,7 +45,7 @@ func (l *Live) fields(c *codec.Codec) {
 	l.gaps.each(func(x *float64) { c.Between(-maxWeight, maxWeight, x) })
 }
 
-// Code passes the model as a part of other saved state.
+// Code reads or writes the model as a part of other saved state.
 func (l *Live) Code(c *codec.Codec) { c.Part(kind, version, l.fields) }
 
 // MarshalBinary encodes the model. Models with the same calls give equal bytes.

@@ -11,7 +11,7 @@ import (
 // kind and version identify the format of the saved state.
 const kind, version = "lifetime", 2
 
-// fields passes all state to the codec. After reading, the laws are fitted to the same observations again.
+// fields reads or writes all state. After reading, the laws are fitted to the same observations again.
 func (s *Selector) fields(c *codec.Codec) {
 	o := s.options
 	c.Int(&o.Window, &o.Refit)
@@ -55,7 +55,7 @@ func (s *Selector) fields(c *codec.Codec) {
 	}
 }
 
-// codeStarts passes the starts of n observations. Observations without a start are not written.
+// codeStarts reads or writes the starts of n observations. Observations without a start are not written.
 func codeStarts(c *codec.Codec, starts *[]float64, n int) {
 	timed := slices.ContainsFunc(*starts, func(x float64) bool { return x != always })
 	switch c.Flag(&timed); {
@@ -68,7 +68,7 @@ func codeStarts(c *codec.Codec, starts *[]float64, n int) {
 	}
 }
 
-// Code passes the selector as a part of other saved state.
+// Code reads or writes the selector as a part of other saved state.
 func (s *Selector) Code(c *codec.Codec) { c.Part(kind, version, s.fields) }
 
 // MarshalBinary encodes everything that [Selector.UnmarshalBinary] needs to continue in the same way as this

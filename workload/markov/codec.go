@@ -12,7 +12,7 @@ const kind, version = "markov", 2
 // maxWeight is the maximum of a weight that is read. A sum has at most 2^64 jobs, so no sum becomes infinite.
 const maxWeight = 1 << 126
 
-// fields passes the model to the codec, including the unresolved jobs.
+// fields reads or writes the model, including the unresolved jobs.
 func (m *Model) fields(c *codec.Codec) {
 	if c.Reading {
 		*m = Model{counts: newCounts(0), sequence: newSequence()}
@@ -100,7 +100,7 @@ func (m *Model) resume(c *codec.Codec, nodes []node) {
 	c.Check(!joined, "a pair counted with a job that is missing")
 }
 
-// Code passes the model as a part of other saved state.
+// Code reads or writes the model as a part of other saved state.
 func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
 
 // MarshalBinary encodes the model, including the unresolved jobs. Models with the same calls give equal bytes.

@@ -9,8 +9,8 @@ import (
 // kind and version identify the format of the saved state.
 const kind, version = "uniformlog", 2
 
-// fields passes the window to the codec, with its limits, including the limit set by Expire. Windows with the same
-// limits and jobs give equal bytes, whatever the order of the jobs.
+// fields reads or writes the window with its limits, including the limit set by Expire. Windows with the same limits
+// and jobs give equal bytes, whatever the order of the jobs.
 func (w *Window) fields(c *codec.Codec) {
 	if c.Reading { // no Sample shares leaves with the new list, so its epoch may start at 0
 		*w = Window{}
@@ -38,7 +38,7 @@ func (w *Window) fields(c *codec.Codec) {
 	}
 }
 
-// Code passes the window as a part of other saved state.
+// Code reads or writes the window as a part of other saved state.
 func (w *Window) Code(c *codec.Codec) { c.Part(kind, version, w.fields) }
 
 // MarshalBinary encodes the window. Windows with the same limits and jobs give equal bytes, whatever the order of the

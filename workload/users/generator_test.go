@@ -156,7 +156,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// members returns, for each user of the long-term pool, which members exist.
+// members returns, for each user of a pool, the set of the members that repeat this user.
 func members(arrivals []users.Arrival, class users.Class) map[int64]map[int64]bool {
 	out := map[int64]map[int64]bool{}
 	for _, a := range arrivals {

@@ -41,9 +41,9 @@ func TestRareUse(t *testing.T) {
 	}
 }
 
-// TestGrownMachine proves that a machine that doubles after a year is known within a day, although it is alternately
-// full and half empty for an hour. While it is used so fully, its use counts at once. A machine that shrinks to half is
-// known after the quarter of a year that forgetting takes.
+// TestGrownMachine proves that the new size of a machine that doubles after a year is learnt within a day, although it
+// is alternately full and half empty for an hour. While it is used so fully, its use counts at once. If a machine
+// shrinks to half, its new size is learnt once the old use is forgotten, after a quarter of a year.
 func TestGrownMachine(t *testing.T) {
 	var h useHistory
 	h.add(0, 1e9)

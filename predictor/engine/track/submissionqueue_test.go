@@ -3,7 +3,7 @@ package track
 import "testing"
 
 // TestFullQueueGrows proves that a queue with a full slice gets room for at least an eighth more jobs. Before a slice
-// grows, all jobs are passed through, so it must not have to grow again after a few new jobs.
+// grows, all its jobs are visited, so it must not have to grow again after a few new jobs.
 func TestFullQueueGrows(t *testing.T) {
 	const waiting = 1000
 	q := SubmissionQueue{jobs: make([]*Job, 0, waiting+1)}
