@@ -20,9 +20,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// arrayEvents returns the log of a busy machine and of an array with that many elements, which is submitted after half
-// of the log. The elements start one after another, atOnce of them at the instant of the submission, and one is
-// cancelled. The log repeats the array's record again and again.
+// arrayEvents returns the log of a busy machine with an array, which is submitted after half of the log. The elements
+// start one after another, but atOnce of them at the instant of the submission; one element is cancelled. Records of
+// the whole array occur again and again.
 func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submitted float64) {
 	t.Helper()
 	events = alive(workload(t, 160, 9))
@@ -46,7 +46,7 @@ func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submit
 }
 
 // TestRowsOfElements proves that every element of an array gets one row of the ledger, and that the first and the last
-// to start have the array's forecasts.
+// element to start have the array's forecasts.
 func TestRowsOfElements(t *testing.T) {
 	for _, atOnce := range []int{0, 3, 12} {
 		t.Run(fmt.Sprint(atOnce, " at once"), func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	}
 }
 
-// TestRowsOfUncountedElements proves that elements also get rows if no log says how many the array has.
+// TestRowsOfUncountedElements proves that elements also get rows if no log reports how many elements the array has.
 func TestRowsOfUncountedElements(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -133,8 +133,8 @@ func TestRowsOfUncountedElements(t *testing.T) {
 	}
 }
 
-// TestRestartWithinAnArray proves that a daemon that ends at any commit keeps the same entries, rows and state of an
-// array, although it reads the log again from before that commit.
+// TestRestartWithinAnArray proves that a daemon that ends at any commit within the log of an array has the same
+// entries, rows and state in the end, although it then reads some lines again.
 func TestRestartWithinAnArray(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -157,7 +157,7 @@ func TestRestartWithinAnArray(t *testing.T) {
 	}
 }
 
-// bounded is a store that fails if a transaction is larger than allowed.
+// bounded is a store that fails if a transaction is too large.
 type bounded struct {
 	memory
 	t        *testing.T

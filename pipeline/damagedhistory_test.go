@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// begun returns a pipeline that has followed these events from the beginning.
+// begun returns a pipeline that has followed the given events from the beginning.
 func begun(t *testing.T, store modelstore.Store, events []job.Event) (*Pipeline, *source.Config) {
 	t.Helper()
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -24,7 +24,7 @@ func begun(t *testing.T, store modelstore.Store, events []job.Event) (*Pipeline,
 	return p, src
 }
 
-// damage overwrites a chunk of the history h.
+// damage overwrites a chunk of the history "h".
 func damage(t *testing.T, store modelstore.Store) {
 	t.Helper()
 	c := modelstore.HistoryChunk{Cluster: "c", ID: "h", Part: past.EventsPart, N: 1, Data: []byte("x")}
@@ -53,7 +53,7 @@ func runUntilUsable(t *testing.T, p *Pipeline) {
 	}
 }
 
-// failures returns what the conditions report about histories.
+// failures returns the conditions about histories as text.
 func failures(p *Pipeline) string {
 	var out []string
 	for _, c := range p.Conditions() {
@@ -64,7 +64,7 @@ func failures(p *Pipeline) string {
 	return strings.Join(out, "\n")
 }
 
-// faultyStore is a store in which some parts cannot be read.
+// faultyStore is a store in which some data cannot be read.
 type faultyStore struct {
 	modelstore.Store
 	journal bool // the journal is damaged
@@ -86,9 +86,9 @@ func (f *faultyStore) HistoryChunk(ctx context.Context, cluster, id, part string
 	return f.Store.HistoryChunk(ctx, cluster, id, part, n)
 }
 
-// TestDamagedHistoryWithoutState proves that the state is built from the journal alone if the configuration changed and
-// the history is damaged. This state equals that of a daemon that has the same journal and no history. It is saved, the
-// failure stays visible, and the next process begins with this state.
+// TestDamagedHistoryWithoutState proves that the state is built from the journal alone if the configuration has changed
+// and the history is damaged. That state equals that of a daemon with the same journal and no history. It is saved, the
+// condition stays visible, and the next process begins with that state.
 func TestDamagedHistoryWithoutState(t *testing.T) {
 	log := cut(t, 300, 180, 39)
 	store := newStore(t)
@@ -141,8 +141,8 @@ func TestDamagedHistoryWithoutState(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryAndJournal proves that the writer ends with an error if it can read neither history nor journal and
-// has no other state.
+// TestDamagedHistoryAndJournal proves that the writer ends with an error if it has no state and can read neither the
+// history nor the journal.
 func TestDamagedHistoryAndJournal(t *testing.T) {
 	log := cut(t, 120, 60, 40)
 	store := newStore(t)
@@ -159,7 +159,7 @@ func TestDamagedHistoryAndJournal(t *testing.T) {
 	}
 }
 
-// TestRebuildThroughFailures proves that a rebuild continues where it was after the store failed for a while.
+// TestRebuildThroughFailures proves that a rebuild continues from the same place after the store failed for a while.
 func TestRebuildThroughFailures(t *testing.T) {
 	log := cut(t, 200, 120, 41)
 	states := [2]map[string]string{}
@@ -179,8 +179,8 @@ func TestRebuildThroughFailures(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsDamaged proves that an unreadable history is reported in one view, and that the published state does
-// not change.
+// TestHistoryThatIsDamaged proves that a damaged history is reported in one view, and that the published state does not
+// change.
 func TestHistoryThatIsDamaged(t *testing.T) {
 	log := cut(t, 120, 60, 37)
 	store := newStore(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// newDependencyStage is a stage with a cluster of 32 processors, and its rows.
+// newDependencyStage returns a slurmStage with a cluster of 32 processors, and the store of its rows.
 func newDependencyStage(t *testing.T) (*slurmStage, *memory) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -35,8 +35,8 @@ func rowOf(t *testing.T, store *memory, id string) *modelstore.Row {
 	return &store.rows[i]
 }
 
-// waitsLong reports an error unless the median at the submission of a job, which was forecast before its start,
-// contains the runtime of another one.
+// waitsLong reports an error unless a job that waits for another one was forecast before its start, with a median wait
+// of at least 60 s and the cause "hold".
 func waitsLong(t *testing.T, store *memory, id string) {
 	t.Helper()
 	r := rowOf(t, store, id)
@@ -47,7 +47,7 @@ func waitsLong(t *testing.T, store *memory, id string) {
 	}
 }
 
-// TestDependencyOnAnArrayInOneListing proves that a job that waits for an array is forecast with the array, although
+// TestDependencyOnAnArrayInOneListing proves that a job that waits for an array is forecast behind the array, although
 // the listing that completes both reports the array last. The same holds without a log.
 func TestDependencyOnAnArrayInOneListing(t *testing.T) {
 	s, store := newDependencyStage(t)
@@ -62,8 +62,8 @@ func TestDependencyOnAnArrayInOneListing(t *testing.T) {
 	waitsLong(t, store, "3")
 }
 
-// TestDependencyOnAJobOfUnknownSize proves that a job that waits for another one is forecast once the size of the
-// other one is known. Here the listing is from before the start of the other job, but arrives after the start.
+// TestDependencyOnAJobOfUnknownSize proves that a job that waits for another one is forecast once the size of the other
+// one is known. Here the listing with the size was taken before the start of the other job, but arrives after it.
 func TestDependencyOnAJobOfUnknownSize(t *testing.T) {
 	s, store := newDependencyStage(t)
 	s.deliver(s.log, event(job.Submit, "1", 10), event(job.Submit, "2", 10.2), event(job.Start, "1", 11))
@@ -77,8 +77,8 @@ func TestDependencyOnAJobOfUnknownSize(t *testing.T) {
 	waitsLong(t, store, "2")
 }
 
-// TestDependencyOnAJobWithoutRecord proves that a job that is held for a job without any record is forecast once the
-// other one is known. If the other one stays unknown, it is forecast at the end of the grace for late details.
+// TestDependencyOnAJobWithoutRecord proves that a job that is held for a job without any record is forecast once there
+// is a record of the other job, or otherwise at the end of the grace period for late details.
 func TestDependencyOnAJobWithoutRecord(t *testing.T) {
 	first := listed{id: "1", user: "ann", procs: 8, submit: 9, eligible: 9, start: 11}
 	second := listed{id: "2", user: "ann", procs: 1, submit: 10, eligible: -1, reason: "Dependency",
@@ -116,7 +116,7 @@ func TestDependencyOnAJobWithoutRecord(t *testing.T) {
 	}
 }
 
-// TestDependenciesSurviveKills proves that postponed forecasts do not depend on how often the writer was killed and
+// TestDependenciesSurviveKills proves that postponed forecasts are the same however often the writer was killed and
 // restored.
 func TestDependenciesSurviveKills(t *testing.T) {
 	undisturbed := newStore(t)

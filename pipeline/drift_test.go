@@ -11,9 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// TestToldChanges proves that the engine gets the scheduler's reports about the time limit of a queue and about its
-// nodes. A different limit, or the loss of a third of the nodes, is a change that the view shows. A first or a
-// repeated report is not a change.
+// TestToldChanges proves that the engine gets the scheduler's reports of the time limit of a queue and of its nodes. A
+// different limit, or the loss of a third of the nodes, is a change that the view shows. The first report, or a
+// repeated one, is no change.
 func TestToldChanges(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0

@@ -23,7 +23,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// clocked is a pipeline whose clock the test sets, with a log that is read while it is written.
+// clocked is a pipeline whose clock the test sets. It follows a log while the log is written.
 type clocked struct {
 	t     testing.TB
 	store modelstore.Store
@@ -42,7 +42,7 @@ func newClocked(t testing.TB, store modelstore.Store, offset *time.Duration) *cl
 	return c
 }
 
-// start starts a new process on the store, as after a kill.
+// start starts a new process on the store, as after a kill of the previous one.
 func (c *clocked) start() {
 	c.t.Helper()
 	cfg := testConfig()
@@ -109,7 +109,7 @@ func stores(t *testing.T, test func(t *testing.T, open func(testing.TB) modelsto
 }
 
 // life returns the events of a job of one processor that is submitted at a second, starts 10 s later and ends 100 s
-// later.
+// later. All times are shifted by shift seconds.
 func life(id int, second, shift float64) []job.Event {
 	name := fmt.Sprint("j", id)
 	submit, start, end := sized(event(job.Submit, name, second+shift), 1), event(job.Start, name, second+shift+10),
@@ -118,8 +118,8 @@ func life(id int, second, shift float64) []job.Event {
 	return []job.Event{submit, start, end}
 }
 
-// TestSetAside proves that one record dated 20 h ahead does not pull the clock forward. The record survives restarts,
-// is shown and counted, and is used when the clock has reached it.
+// TestSetAside proves that a single record dated 20 h ahead does not advance the picture to its time. The record
+// survives restarts, is shown and counted, and is used when the clock reaches its time.
 func TestSetAside(t *testing.T) {
 	const hour = 3600
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
@@ -161,9 +161,9 @@ func TestSetAside(t *testing.T) {
 	})
 }
 
-// TestSetAsideEnds proves that a record of another century is a condition for a day after it was read, also over a
-// restart and while no record comes. It stays set aside and counted after that day. Another such record is a condition
-// again.
+// TestSetAsideEnds proves that a record of another century causes a condition for a day after it was read, also over a
+// restart and even if no other record comes. After that day the record is still set aside and counted. Another such
+// record causes the condition again.
 func TestSetAsideEnds(t *testing.T) {
 	const hour, century = 3600, 100 * 365 * 24 * 3600
 	c := newClocked(t, newStore(t), nil)
@@ -200,8 +200,8 @@ func TestSetAsideEnds(t *testing.T) {
 	check("after another record", 2, true)
 }
 
-// TestSetAsideOutrun proves that a submission that was set aside begins no second life if the job has come and gone in
-// the meantime.
+// TestSetAsideOutrun proves that a submission that was set aside does not begin a second life of a job that has come
+// and gone in the meantime.
 func TestSetAsideOutrun(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		c := newClocked(t, newStore(t), nil)
@@ -221,8 +221,8 @@ func TestSetAsideOutrun(t *testing.T) {
 	}
 }
 
-// TestClockOffset proves that a log that is shifted as a whole is kept and corrected, whether its times are ahead or
-// behind. A restart with another clock after each record changes nothing.
+// TestClockOffset proves that a log with all times shifted by the same offset is corrected and loses no record, whether
+// the times are ahead or behind. A restart with another clock after each record changes nothing.
 func TestClockOffset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -261,7 +261,7 @@ func TestClockOffset(t *testing.T) {
 	})
 }
 
-// TestClockLeftAlone proves that nothing is corrected if the clock is right. The test uses jitter, hosts whose clocks
+// TestClockLeftAlone proves that nothing is corrected if the log's clock is right, despite jitter, hosts whose clocks
 // differ by minutes, lines that are written or read late, and history.
 func TestClockLeftAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -294,8 +294,8 @@ func TestClockLeftAlone(t *testing.T) {
 	}
 }
 
-// TestClockChanges proves that the correction follows an offset that begins, changes and ends, as local times read in a
-// wrong zone do at the changes of summer time. Meanwhile no record is lost or dated ahead.
+// TestClockChanges proves that the correction follows an offset that begins, changes and ends, as when local times are
+// read in a wrong zone while summer time begins or ends. No record is lost or dated ahead.
 func TestClockChanges(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	second, n := 0.0, 0
@@ -352,7 +352,7 @@ func TestAsideBounded(t *testing.T) {
 	}
 }
 
-// dying is a store whose process is killed after some more transactions.
+// dying is a store whose process is killed after a number of further transactions.
 type dying struct {
 	modelstore.Store
 	left int
@@ -378,9 +378,9 @@ func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 	}
 }
 
-// TestClockKilledBetweenParts proves that a delivery of several transactions is judged as a whole. After a kill between
-// them the same lines are read again as history, later and with another clock. They are still corrected, kept and set
-// aside as without the kill.
+// TestClockKilledBetweenParts proves that all parts of a delivery are judged by the same inputs. After a kill between
+// its transactions the same lines are read again as history, later and with another clock. They are still corrected,
+// kept or set aside as without the kill.
 func TestClockKilledBetweenParts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -449,8 +449,8 @@ func TestClockKilledBetweenParts(t *testing.T) {
 	})
 }
 
-// TestClockOfAnswers proves that answers of a scheduler are not measured, because they show events of long ago. A
-// record ahead of the clock is set aside, once, however often the scheduler repeats it.
+// TestClockOfAnswers proves that no offset is measured from a scheduler's answers, because these show events of long
+// ago. A record ahead of the clock is set aside once, however often the scheduler repeats it.
 func TestClockOfAnswers(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	answer := func(seconds float64) {

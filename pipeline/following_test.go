@@ -46,8 +46,8 @@ func (s *onlyRead) written(by string) error {
 }
 
 // TestFollowingIsTheSame proves that a pipeline that follows a journal has the same state, models and engine as the
-// writer of the journal, bit for bit, from whatever point it starts. It writes nothing. It reports when it cannot
-// read. It ends only when the configuration behind the journal changes.
+// writer of the journal, bit for bit, wherever it starts. It writes nothing, reports when it cannot read, and ends only
+// when the configuration behind the journal changes.
 func TestFollowingIsTheSame(t *testing.T) {
 	events := mangle(workload(t, 220, 21), 21)
 	for _, join := range []int{0, 3, 9} {

@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testConfig returns the configuration of a cluster of 128 processors with small windows, so that the windows move.
+// testConfig returns the configuration of a cluster of 128 processors. The windows of its models are small, so that
+// they drop old data during a test.
 func testConfig() Config {
 	return Config{
 		Clusters:       []ClusterConfig{{Name: "c", Procs: 128, Queues: []string{"a"}}},
@@ -56,7 +57,7 @@ func testConfig() Config {
 	}
 }
 
-// mustNew returns the pipeline. It panics on an error, because the configuration of a test must be valid.
+// mustNew returns p. It panics on an error, because the configuration of a test must be valid.
 func mustNew(p *Pipeline, err error) *Pipeline {
 	if err != nil {
 		log.Panic(err)
@@ -98,7 +99,7 @@ func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	p.publishAtOnce()
 }
 
-// lanes returns the data that the pipeline would save, without the counters of records that changed nothing.
+// lanes returns the data that the pipeline would save, by part, without the counters of records that changed nothing.
 func lanes(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := map[string][]byte{}
@@ -124,7 +125,7 @@ func lanes(t testing.TB, p *Pipeline) map[string]string {
 	return out
 }
 
-// kept holds the contents of a store.
+// kept has the contents of a store.
 type kept struct {
 	Entries []modelstore.Entry
 	Rows    []modelstore.Row

@@ -21,10 +21,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// recorded holds the events of a log, cut at an instant: the imported ones and the followed ones.
+// recorded has the events of a log, cut at an instant into those that are imported and those that are followed.
 type recorded struct{ past, live []job.Event }
 
-// cut cuts the log of a simulated machine, in the order of time, at the submission of a job.
+// cut cuts the log of a simulated machine, in the order of time, at the submission of job number first.
 func cut(t testing.TB, jobs, first int, seed uint64) recorded {
 	t.Helper()
 	events := workload(t, jobs, seed)
@@ -101,8 +101,8 @@ func follows(t testing.TB, p *Pipeline, src *source.Config, events []job.Event) 
 	take(t, p, deliveries(src, events, 40, 3)...)
 }
 
-// laterRows returns the rows of the jobs that were submitted at or after an instant, without the numbers of the events
-// that closed them.
+// laterRows returns the rows of the jobs that were submitted at or after an instant, without the numbers of their
+// closing events.
 func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]modelstore.Row {
 	t.Helper()
 	rows := map[string]modelstore.Row{}
@@ -119,7 +119,7 @@ func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]
 	return rows
 }
 
-// learnt returns the saved parts that do not depend on the forecasts that were really served.
+// learnt returns those saved parts that do not depend on the forecasts that were served.
 func learnt(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := lanes(t, p)
@@ -129,7 +129,7 @@ func learnt(t testing.TB, p *Pipeline) map[string]string {
 }
 
 // TestHistoryIsExact proves that a daemon that learns a history has the same state, and forecasts later jobs to the
-// last bit, as a daemon that followed the whole log. It may learn the history before it follows its log or in between.
+// last bit, as a daemon that followed the whole log. It may learn the history before it follows its log or later.
 func TestHistoryIsExact(t *testing.T) {
 	log := cut(t, 420, 250, 31)
 	const servedLive = 60 // events that are followed before the import
@@ -176,8 +176,8 @@ func fastConfig() Config {
 }
 
 // TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay depend neither on the
-// time of the import nor on kills of the daemon while it learnt the history. Jobs outside the full part have no rows,
-// and the others are marked as replayed.
+// time of the import nor on kills of the daemon during the replay. Jobs outside the part that is replayed in full have
+// no rows, and the others are marked as replayed.
 func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
@@ -234,8 +234,8 @@ func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// TestHistoryBesideTheLog proves that jobs in both a history and the journal count once, whichever of the two has more
-// about them. The picture and every later row are as if the daemon had followed everything.
+// TestHistoryBesideTheLog proves that jobs that are in both a history and the journal count once, whichever of the two
+// has more records of them. The picture and all later rows are those of a daemon that followed everything.
 func TestHistoryBesideTheLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
@@ -278,8 +278,8 @@ func TestHistoryBesideTheLog(t *testing.T) {
 	}
 }
 
-// TestHistoryKeepsWhatWasServed replaces the state that served forecasts by a state with a history. It proves that
-// the forecasts of waiting jobs and the outcomes of live forecasts stay the same.
+// TestHistoryKeepsWhatWasServed proves that the forecasts of waiting jobs and the outcomes of live forecasts stay the
+// same when a state with a history replaces the state that served the forecasts.
 func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	log := cut(t, 420, 200, 35)
 	store := newStore(t)
@@ -341,8 +341,8 @@ func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 	return out
 }
 
-// TestHistoryAfterConfigChange proves that a state that must be rebuilt is rebuilt with the stored history, while no
-// record is taken in, and is the same. A restart with a state that contains its history rebuilds nothing.
+// TestHistoryAfterConfigChange proves that a state that must be rebuilt is rebuilt with the stored history, equal to
+// the previous one, while no record is read. A restart with a state that includes its history rebuilds nothing.
 func TestHistoryAfterConfigChange(t *testing.T) {
 	log := cut(t, 300, 180, 36)
 	store := newStore(t)
@@ -392,8 +392,8 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 	}
 }
 
-// TestFollowersBeginAgainAfterAHistory proves that a following process notices that the state it follows has learnt a
-// history, and that the next process has the same state as the writer.
+// TestFollowersBeginAgainAfterAHistory proves that a following process notices that the collecting daemon has learnt a
+// history, and that the next following process has the same state as the writer.
 func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	log := cut(t, 200, 100, 38)
 	store := newStore(t)
@@ -424,8 +424,8 @@ func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	}
 }
 
-// TestTimeThatRemains proves that the estimate of a fast replay counts the newest jobs at their higher cost, because
-// they are followed in full.
+// TestTimeThatRemains proves that the estimated remaining time of a fast replay counts the newest jobs at their higher
+// cost, because they are replayed in full.
 func TestTimeThatRemains(t *testing.T) {
 	r := &rebuild{history: past.History{Mode: past.Fast, Events: 3000, Submissions: 1000}, began: time.Now()}
 	r.plans.Newest = 100

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, and during the rebuild, ends
-// in the state of an undisturbed one.
+// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, or during the rebuild, reaches
+// the state of an undisturbed one.
 func TestHistoryThroughKills(t *testing.T) {
 	log := cut(t, 300, 180, 32)
 	const servedLive = 40
@@ -69,8 +69,8 @@ func TestHistoryThroughKills(t *testing.T) {
 	}
 }
 
-// next returns the write at which the next process is killed: each write around the change of state, and some of the
-// many that store the jobs of the history.
+// next returns the number of the write at which the next process is killed: each write around the change of state, and
+// some of the many that store the jobs of the history.
 func next(kill int) int {
 	if kill < 4 || os.Getenv("WAITCAST_LONG") != "" {
 		return kill + 1
@@ -120,7 +120,7 @@ func (m *mortalStore) DropHistories(ctx context.Context, cluster string, keep ..
 	return m.Store.DropHistories(ctx, cluster, keep...)
 }
 
-// fate says when a process was killed.
+// fate is the time at which a process was killed, if it was.
 type fate int
 
 const (
@@ -129,7 +129,7 @@ const (
 	afterTeach
 )
 
-// dies teaches a history to a process that its store may kill.
+// dies puts a history in force in a process that its store may kill.
 func dies(t *testing.T, p *Pipeline, h past.History) fate {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -34,7 +34,7 @@ func whole(id int, submit, wait, runtime float64) []job.Event {
 }
 
 // TestHoldbackOrder proves the order within one instant: first ends, then submissions in the order of the file, then
-// starts, and last the ends of jobs that started at this instant.
+// starts, and last the ends of jobs that started at that instant.
 func TestHoldbackOrder(t *testing.T) {
 	var h holdback
 	var got []string
@@ -109,8 +109,8 @@ func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 	})
 }
 
-// TestHeldBackEventsOfADumpAreReleased proves that the held-back events of a log that was read to its end are
-// processed when nothing follows. This is needed because a dump has no later submission.
+// TestHeldBackEventsOfADumpAreReleased proves that the held-back events of a dump that was read to its end are
+// processed, although no later submission follows.
 func TestHeldBackEventsOfADumpAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// finishedJobs returns jobs that had finished at an instant, each as the one event that earlier builds imported.
+// finishedJobs returns jobs that had ended by an instant. Each is the single event that earlier versions imported.
 func finishedJobs(n int, over float64, seed uint64) []job.Event {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	var out []job.Event
@@ -43,9 +43,9 @@ func picture(v *readmodel.View) []cluster.Job {
 	return out
 }
 
-// TestOldImportsReplay proves that the journal of an earlier build still gives its former state. In such a journal
-// imported jobs are among the followed ones, with a source of their own and in any order of time. They do not change
-// which jobs run and wait, and their lifetimes are learnt.
+// TestOldImportsReplay proves that the journal of an earlier version still gives its former state. In such a journal
+// imported jobs are mixed with the followed ones, under their own source and in any order of time. They do not change
+// which jobs run and wait, but their lifetimes are learnt.
 func TestOldImportsReplay(t *testing.T) {
 	const past = 40
 	store := newStore(t)

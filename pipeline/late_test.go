@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// TestQueueLearntLate proves that a job whose submission names no queue counts only in the chains of the queue that a
+// TestQueueLearntLate proves that a job that is submitted without a queue counts only in the chains of the queue that a
 // later record names.
 func TestQueueLearntLate(t *testing.T) {
 	p, _ := newPipeline(testConfig(), nil, collector.Live)
@@ -70,8 +70,8 @@ func TestQueueLearntLate(t *testing.T) {
 	}
 }
 
-// TestLastLifeIsWhatTheFoldRemembers proves that the journal's keys and the fold's memory agree about a job's last
-// life.
+// TestLastLifeIsWhatTheFoldRemembers proves that the last life of a job is the same by the keys in the journal and by
+// the memory of the fold.
 func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	for _, events := range [][]job.Event{
 		{event(job.Submit, "1", 10), event(job.Cancel, "1", 20)},
@@ -102,8 +102,8 @@ func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	}
 }
 
-// TestLifetimesCompletedLate proves that a lifetime whose size and queue come a little after its end, or never, is
-// learnt once, with what is known by then. History is learnt without that delay.
+// TestLifetimesCompletedLate proves that a lifetime whose size and queue come a little after the end, or never, is
+// learnt once, with what is known by then. In history lifetimes are learnt without that delay.
 func TestLifetimesCompletedLate(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -163,7 +163,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 	}
 }
 
-// leftIn returns the one job in a saved state.
+// leftIn returns the only job that has left in a saved state.
 func leftIn(t *testing.T, state []byte) cluster.Left {
 	t.Helper()
 	var saved struct {

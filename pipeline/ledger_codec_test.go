@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestWindowIsSaved proves that the windows outlive the process, that a ledger saved by an older program can be read,
-// and that a damaged window cannot.
+// TestWindowIsSaved proves that windows are saved and restored, that a ledger saved by an older program can be read,
+// and that a damaged window is refused.
 func TestWindowIsSaved(t *testing.T) {
 	fresh := func() *clusterWriter { return newWriter(t, testConfig()) }
 	l := fresh()
@@ -74,8 +74,8 @@ func TestWindowIsSaved(t *testing.T) {
 	}
 }
 
-// TestSavedLedger proves that a saved and restored ledger saves the same bytes. A damaged ledger and one of another
-// version are refused, and no number in a restored ledger points to a missing row.
+// TestSavedLedger proves that a restored ledger saves the same bytes again. A damaged ledger and one of another version
+// are refused, as are indexes that lead outside of a list.
 func TestSavedLedger(t *testing.T) {
 	odd := func(id string) bool { return id[len(id)-1]%2 == 1 }
 	l := newWriter(t, testConfig())

@@ -42,7 +42,8 @@ func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]st
 	return all
 }
 
-// cutOff checks that no forecast changes if the log is cut off after it, at each of some instants.
+// cutOff checks that no forecast that was made before an instant changes if the log is cut off at that instant, for
+// each of the given instants.
 func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []float64, least int) {
 	run := func(events []job.Event) (before func(cut float64) map[string]string) {
 		store := &memory{}
@@ -77,7 +78,7 @@ func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []floa
 	}
 }
 
-// TestCutOffChangesNoForecast proves that forecasts use only what was known at their instant.
+// TestCutOffChangesNoForecast proves that forecasts use only data that was known when they were made.
 func TestCutOffChangesNoForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -87,7 +88,8 @@ func TestCutOffChangesNoForecast(t *testing.T) {
 	cutOff(t, collector.Live, events, []float64{.2 * last, .5 * last, .5*last + 1, .8 * last}, 300)
 }
 
-// TestCutOffChangesNoForecastKTH proves the same on a real log, whose records describe whole jobs.
+// TestCutOffChangesNoForecastKTH proves the same as TestCutOffChangesNoForecast on a real log whose records describe
+// whole jobs.
 func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -108,8 +110,8 @@ func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	cutOff(t, collector.BySubmit, events, []float64{.5 * last, .8 * last}, 1000)
 }
 
-// TestAheadAtTheInstantOfSubmission proves that a forecast does not know the starts at the instant of the submission:
-// such a job still waits ahead. It does know the ends.
+// TestAheadAtTheInstantOfSubmission proves that a forecast uses the ends at the instant of its submission, but not the
+// starts: a job that starts then still counts as waiting ahead.
 func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
@@ -129,7 +131,7 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// outcome is a row's data about the wait of its job.
+// outcome has the fields of a row about the wait of its job.
 type outcome struct {
 	ID, Outcome string
 	Attempt     int
@@ -138,7 +140,7 @@ type outcome struct {
 }
 
 // TestWithinTheInstantOfSubmission proves that a job that starts or leaves at the instant of its submission is scored
-// once the forecast is made, with one row for every attempt.
+// when its forecast is made, with one row for each attempt.
 func TestWithinTheInstantOfSubmission(t *testing.T) {
 	submit := sized(event(job.Submit, "1", 10), 1)
 	later := event(job.Submit, "later", 20)
@@ -198,7 +200,7 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 }
 
 // TestSizesOfUnknownSize proves that a job whose size stays unknown for too long gets a forecast for every power of two
-// and for the whole machine.
+// below the machine's size, and for the whole machine.
 func TestSizesOfUnknownSize(t *testing.T) {
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil,
 		collector.Live)
@@ -216,8 +218,8 @@ func TestSizesOfUnknownSize(t *testing.T) {
 	}
 }
 
-// TestPinball checks the loss against values computed by hand. If the forecast is too low, the loss is the level
-// times the difference. If it is too high, the loss is (1 - level) times the difference.
+// TestPinball checks the loss against values worked out by hand. If the forecast is too low, the loss is level times
+// the difference; if it is too high, (1 - level) times the difference.
 func TestPinball(t *testing.T) {
 	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4},
 		{.25, 10, 10, 0}} {
@@ -287,8 +289,8 @@ func TestLedgerRetention(t *testing.T) {
 	}
 }
 
-// TestLedgerRetentionByMonth proves that a ledger that is kept for three months or more loses whole months (UTC), and
-// never a row younger than its retention.
+// TestLedgerRetentionByMonth proves that a ledger with a retention of three months or more loses whole months (UTC),
+// and never a row younger than the retention.
 func TestLedgerRetentionByMonth(t *testing.T) {
 	day := 24 * time.Hour
 	newest := time.Date(2026, 3, 1, 0, 30, 0, 0, time.FixedZone("", 3600)) // the last half hour of February in UTC
@@ -307,8 +309,8 @@ func TestLedgerRetentionByMonth(t *testing.T) {
 	}
 }
 
-// TestReadersSeeTheOpenInstant proves that readers see the events of the open instant, although the ledger's own
-// forecasts wait for its end.
+// TestReadersSeeTheOpenInstant proves that views include the events of the open instant, although the ledger's own
+// forecasts wait for the end of the instant.
 func TestReadersSeeTheOpenInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{

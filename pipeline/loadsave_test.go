@@ -27,7 +27,7 @@ func loadConfig() Config {
 	return cfg
 }
 
-// asHistory returns the events of a log that is read later than it was written.
+// asHistory returns the events as read from a log later than they happened.
 func asHistory(events []job.Event) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -36,8 +36,8 @@ func asHistory(events []job.Event) []job.Event {
 	return out
 }
 
-// readAll passes deliveries to the writer; the last of them ends the log. It returns the load forecast that was made
-// afterwards.
+// readAll passes deliveries to the writer; the last one reaches the end of the log. It returns the load forecast that
+// is then made.
 func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *loadforecast.Outlook {
 	t.Helper()
 	ds[len(ds)-1].CaughtUp = true
@@ -57,8 +57,8 @@ func savedOf(t *testing.T, s modelstore.Store) []byte {
 	return all[loadKey("c")].Data
 }
 
-// TestRestoredLoadGoesOn proves that a restored daemon forecasts the same load as the daemon that was stopped, from the
-// same number of outcomes.
+// TestRestoredLoadGoesOn proves that a restored daemon makes the same load forecast as the stopped one, from the same
+// number of outcomes.
 func TestRestoredLoadGoesOn(t *testing.T) {
 	events := asHistory(workload(t, 300, 4))
 	store := newStore(t)
@@ -95,8 +95,8 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutTheLoad proves that the cluster is restored, and its load forecast, if the stored state of the load
-// forecast is missing, damaged, or older than the cluster's.
+// TestRestoreWithoutTheLoad proves that the cluster and its load forecast are restored even if the stored state of the
+// load forecast is missing, damaged, or older than the cluster's.
 func TestRestoreWithoutTheLoad(t *testing.T) {
 	events := asHistory(workload(t, 120, 4))
 	for name, spoil := range map[string]func(data []byte) []byte{
@@ -147,8 +147,8 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored
-// its state. From the first saving on, the state is stored as a saved model of the newest event.
+// TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored its
+// state. When the state is next saved, it is stored as a saved model of the newest event.
 func TestLoadOfAnOldStore(t *testing.T) {
 	store := newStore(t)
 	p, src := newPipeline(loadConfig(), store, collector.Live)
@@ -222,7 +222,7 @@ func TestLoadChangesNothingElse(t *testing.T) {
 	}
 }
 
-// TestViewWithoutALoadForecast proves that a view answers for a cluster without a load forecast.
+// TestViewWithoutALoadForecast proves that the methods of a view work for a cluster without a load forecast.
 func TestViewWithoutALoadForecast(t *testing.T) {
 	v := &readmodel.View{}
 	made, failures := v.LoadForecasts()

@@ -24,8 +24,8 @@ func saves(t *testing.T, part codec.Savable) []byte {
 	return data
 }
 
-// TestModelsCodec proves that saved models do not depend on when they were read, that they restore unchanged, and that
-// truncated bytes are refused.
+// TestModelsCodec proves that saved models do not depend on when the events were read, that they are restored
+// unchanged, and that truncated bytes are refused.
 func TestModelsCodec(t *testing.T) {
 	cfg := testConfig()
 	empty := func() *livemodels.Models {

@@ -19,9 +19,9 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// TestModelsAreThoseOfTheFinishedJobs proves that the lane learns from events the same models as a direct fit to the
-// finished jobs. There is a fit for every queue and class and for all queues together, and there are chains in the
-// order of submission. Jobs that never ran, were requeued or whose end was lost give no lifetime.
+// TestModelsAreThoseOfTheFinishedJobs proves that a clusterWriter learns from events the same models as a direct fit to
+// the finished jobs: fits for every queue and class and for all queues together, and chains in the order of submission.
+// Jobs that never ran, were requeued or whose end was lost give no lifetime.
 func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	cfg := testConfig()
 	cfg.Models = livemodels.Config{MinSamples: 10}
@@ -82,7 +82,8 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A job that has neither ended nor left keeps its neighbors apart. The lane has counted the same pairs so far.
+		// A job that has neither ended nor left keeps its neighbors in the chain apart. The writer has counted the same
+		// pairs so far.
 		here := func(j *cluster.Job) bool { return j.Queue == queue }
 		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) &&
 			!slices.ContainsFunc(picture.Queued, here) {
@@ -94,8 +95,8 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	}
 }
 
-// TestChainsCountWhatBinds proves that the chains count sizes in the scarce resource of the pool. If the scarce
-// resource is GPUs, sizes are not counted in processors.
+// TestChainsCountWhatBinds proves that the chains count sizes in the binding dimension of the pool, for example in GPUs
+// instead of processors.
 func TestChainsCountWhatBinds(t *testing.T) {
 	binds := cluster.GPUs
 	cfg := testConfig()

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestNodesOfPools proves that the engine gets the scheduler's nodes that are up and belong to the pool's queues. For a
-// configured pool with GPUs or memory it gets equal parts.
+// TestNodesOfPools proves that the engine gets those of the scheduler's nodes that are up and belong to the pool's
+// queues. For a configured pool with GPUs or memory it gets equal nodes.
 func TestNodesOfPools(t *testing.T) {
 	facts := &job.Facts{
 		Nodes: []job.NodeGroup{
@@ -54,8 +54,8 @@ func TestNodesOfPools(t *testing.T) {
 	}
 }
 
-// TestNodesOfJobs proves that a forecast knows the nodes of running jobs by the records of their starts, even if their
-// sizes become known later. Two of four GPUs are in use on each of three nodes, so that no node has four free ones. By
+// TestNodesOfJobs proves that a forecast uses the nodes of running jobs from the records of their starts, even if the
+// jobs' sizes become known later. Two of four GPUs are in use on each of three nodes, so no node has four free ones. By
 // their sizes alone, two of the jobs could share a node.
 func TestNodesOfJobs(t *testing.T) {
 	nodes := []string{"n1", "n2", "n3"}

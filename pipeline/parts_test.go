@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// slurmStage is a pipeline with the input that a real Slurm gives: its log and the output of squeue.
+// slurmStage is a pipeline with the input of a real Slurm: its log and the output of squeue.
 type slurmStage struct {
 	t         *testing.T
 	pipeline  *Pipeline
@@ -60,7 +60,7 @@ type listed struct {
 	submit, eligible, start float64
 }
 
-// list takes in the output of squeue at a second.
+// list passes the output of squeue at a second to the pipeline.
 func (s *slurmStage) list(second float64, jobs ...listed) {
 	s.t.Helper()
 	_, format, _ := strings.Cut(strings.Join(slurm.SqueueCommand(nil), " "), "--Format=")
@@ -157,15 +157,15 @@ func (s *slurmStage) play() {
 		event(job.End, "2", 800))
 }
 
-// partsOf is a row's data about the parts of a wait.
+// partsOf has the fields of a row about the parts of a wait.
 type partsOf struct {
 	Wait, Blocked      float64
 	Predicted, Settled string
 }
 
-// TestPartsOfWaits proves which data the ledger keeps about jobs whose reasons squeue reports: how long each was
-// blocked, the forecast cause, and the settled reason. A wait that is forecast to be blocked is a part of the
-// forecast of the whole wait.
+// TestPartsOfWaits proves the contents of the ledger about jobs whose reasons squeue reports: for how long each job was
+// blocked, the forecast cause, and the settled reason. If a blocked wait is forecast, it is part of the forecast of the
+// whole wait.
 func TestPartsOfWaits(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -190,8 +190,8 @@ func TestPartsOfWaits(t *testing.T) {
 		}
 	}
 	// Ann's second job was blocked from its submission to its start, although the first listing showed another reason.
-	// Eve's was blocked until the instant since which it was eligible, as Slurm said later. Bob's was blocked from the
-	// listing that showed it as held until such an instant.
+	// Eve's job was blocked until its eligible time, which Slurm reported later. Bob's job was blocked from the listing
+	// that showed it as held until its eligible time.
 	want := map[string]partsOf{
 		"1": {0, 0, "resources", ""}, "2": {0, 0, "resources", ""}, "8": {0, 0, "resources", ""},
 		"3": {690, 690, "limit", "QOSMaxCpuPerUserLimit"},
@@ -212,8 +212,8 @@ func slurmConfig() Config {
 	return cfg
 }
 
-// TestScoresOfParts proves that the output of squeue leads to scores. Five of the eight jobs were blocked, and the
-// five jobs with a settled reason had the predicted reason. The ledger gives the same scores.
+// TestScoresOfParts proves that the output of squeue leads to scores of parts and of reasons. Five of the eight jobs
+// were blocked, and the five jobs with a settled reason had the predicted reason. The ledger gives the same scores.
 func TestScoresOfParts(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -247,9 +247,9 @@ func TestScoresOfParts(t *testing.T) {
 	}
 }
 
-// TestCauseWithinABurst examines the forecast for jobs of one user that are submitted within a second. The log gives
-// neither their sizes nor their owner. They reach the user's limit together. Another user's job behind them is not
-// delayed, because jobs blocked by a limit delay no other job.
+// TestCauseWithinABurst examines the forecasts of several jobs of one user that are submitted within a second, when the
+// log has neither their sizes nor their owner. Together they reach the user's limit. Another user's job behind them is
+// not delayed, because jobs that a limit blocks delay no other job.
 func TestCauseWithinABurst(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -282,8 +282,8 @@ func TestCauseWithinABurst(t *testing.T) {
 	}
 }
 
-// TestBeginTimeBehindALimit proves that a begin time counts if squeue shows it beside a limit, which Slurm reports
-// first. The time at which a job finally became eligible counts in no forecast of its submission.
+// TestBeginTimeBehindALimit proves that a begin time counts even if squeue shows it together with a limit, which Slurm
+// reports first. The time at which a job finally became eligible is not used in the forecast at its submission.
 func TestBeginTimeBehindALimit(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -309,8 +309,8 @@ func TestBeginTimeBehindALimit(t *testing.T) {
 	}
 }
 
-// TestCauseOfADependencyInABurst proves that a job that waits for one submitted just before it is predicted to be on
-// hold, even if the log has not shown the other one yet.
+// TestCauseOfADependencyInABurst proves that the predicted cause of a job that waits for one submitted just before it
+// is a hold, even if the log has not shown the other job yet.
 func TestCauseOfADependencyInABurst(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -333,7 +333,7 @@ func TestCauseOfADependencyInABurst(t *testing.T) {
 	}
 }
 
-// TestPartsSurviveKills proves that the rows and their scores do not depend on how often the writer was killed and
+// TestPartsSurviveKills proves that the rows and their scores are the same however often the writer was killed and
 // restored between two transactions.
 func TestPartsSurviveKills(t *testing.T) {
 	undisturbed := newStore(t)

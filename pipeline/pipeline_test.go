@@ -21,8 +21,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestBatchesLeaveNoTrace proves that entries, rows and saved bytes do not depend on how events are cut into deliveries
-// and transactions.
+// TestBatchesLeaveNoTrace proves that entries, rows and saved bytes do not depend on how the events are split into
+// deliveries and transactions.
 func TestBatchesLeaveNoTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -69,8 +69,8 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// closedByTheirEvents checks that each row has the number of the event that closed it. This is the job's own event, or,
-// if the job started or left at the instant of its submission, the first event after that instant.
+// closedByTheirEvents checks that each row has the number of the event that closed it: the job's own event or, if the
+// job started or left at the instant of its submission, the first event after that instant.
 func closedByTheirEvents(t *testing.T, k kept) {
 	t.Helper()
 	for _, r := range k.Rows {
@@ -92,7 +92,8 @@ func forecast(rows []modelstore.Row) (n int) {
 	return n
 }
 
-// TestUnstorableEventIsRefused proves that an event that no store could keep is put in quarantine and stops nothing.
+// TestUnstorableEventIsRefused proves that an event that no store could keep is put in quarantine, and that later
+// events are processed.
 func TestUnstorableEventIsRefused(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -107,8 +108,8 @@ func TestUnstorableEventIsRefused(t *testing.T) {
 	}
 }
 
-// TestStoreFailsForAWhile proves that while the store fails, views are served and no event is processed. When the
-// store works again, no event is lost or processed twice.
+// TestStoreFailsForAWhile proves that views are served and no event is processed while the store fails. When the store
+// works again, no event is lost or processed twice.
 func TestStoreFailsForAWhile(t *testing.T) {
 	events := mangle(workload(t, 150, 3), 3)
 	undisturbed := &memory{}
@@ -150,8 +151,8 @@ func TestStoreFailsForAWhile(t *testing.T) {
 	})
 }
 
-// TestHopelessStoreEndsRun proves that Run ends with the store's error if the store is damaged, closed or refuses its
-// input, both when writing and when reading.
+// TestHopelessStoreEndsRun proves that Run ends with the store's error if the store is damaged, closed or refuses the
+// data, in writing as in reading.
 func TestHopelessStoreEndsRun(t *testing.T) {
 	invalid := &modelstore.InvalidError{What: "x", Field: "y", Problem: "z"}
 	for _, cause := range []error{modelstore.ErrCorrupt, modelstore.ErrClosed, invalid} {
@@ -175,7 +176,7 @@ func TestHopelessStoreEndsRun(t *testing.T) {
 	}
 }
 
-// TestViewsDoNotChange proves that no later event changes a published view.
+// TestViewsDoNotChange proves that a published view is not changed by later events.
 func TestViewsDoNotChange(t *testing.T) {
 	p, src := newPipeline(testConfig(), &memory{}, collector.Live)
 	type seen struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// fullMachine returns the events of a machine of 128 processors on which no processor is ever free at the end of an
+// fullMachine returns the events of a machine of 128 processors on which no processor is free at the end of any
 // instant. Each minute the running job ends, the job that has waited longest starts, and another one is submitted.
 func fullMachine(minutes int) []job.Event {
 	of := func(kind job.Kind, id, minute int) job.Event {
@@ -37,7 +37,7 @@ func fullMachine(minutes int) []job.Event {
 	return out
 }
 
-// contradiction describes how a view mixes two instants. It returns "" if the whole view is of one instant.
+// contradiction describes how a view mixes two instants, "" if all of the view belongs to one instant.
 func contradiction(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return ""
@@ -60,8 +60,8 @@ func contradiction(v *readmodel.View) string {
 	return ""
 }
 
-// TestViewIsOfOneInstant proves that state and forecasts of every view belong to one instant, even while a log grows
-// by many lines at once and other load keeps the processors busy. Finally the newest instant is published.
+// TestViewIsOfOneInstant proves that the state and the forecasts of every view belong to one instant, even if a log
+// grows by many lines at once and other work keeps the processors busy. Finally the newest instant is published.
 func TestViewIsOfOneInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
@@ -121,8 +121,8 @@ func TestViewIsOfOneInstant(t *testing.T) {
 	others.Wait()
 }
 
-// TestInstantOver proves that a view is never older than the instant before the newest one, even if newer views are
-// held back because a copy of the engine would cost too much. This also holds after saving and restoring.
+// TestInstantOver proves that a view is at most one instant older than the newest one, even if newer views are delayed
+// because a copy of the engine would cost too much. The same holds after saving and restoring.
 func TestInstantOver(t *testing.T) {
 	t.Run("begun", func(t *testing.T) { instantOver(t, false) })
 	t.Run("restored", func(t *testing.T) { instantOver(t, true) })
@@ -169,7 +169,7 @@ func instantOver(t *testing.T, restored bool) {
 	}
 }
 
-// slowStore needs some time for each commit.
+// slowStore is a store whose commits take some time.
 type slowStore struct {
 	*memory
 	takes time.Duration
@@ -180,8 +180,8 @@ func (s *slowStore) Commit(ctx context.Context, b modelstore.Batch) error {
 	return s.memory.Commit(ctx, b)
 }
 
-// TestPublishedWhileBehind proves that views are published while a log without end is read, although each delivery
-// takes longer than a transaction may and is committed in parts.
+// TestPublishedWhileBehind proves that views are published while an endless log is read, even if each delivery takes
+// longer than groupTime and is committed in parts.
 func TestPublishedWhileBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig()

@@ -67,7 +67,8 @@ func distinct(k kept) (rows, entries map[string]bool) {
 }
 
 // TestQueueLimitLeavesNoTraceOfRestarts proves that with many queues the limit holds in models, figures, views and
-// rows, and that the configured queue has its place. However the process ends, the same events give the same places.
+// rows, and that the configured queue is counted separately. The same events give the same assignment of queues,
+// however the process ends.
 func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at many steps: not with -short")
@@ -106,8 +107,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	}
 }
 
-// TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL proves that a daemon with PostgreSQL, after each way of ending,
-// counts the same names as "other" as an undisturbed daemon with SQLite.
+// TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL proves that a daemon with PostgreSQL counts the same names as
+// "other" as an undisturbed daemon with SQLite, however its process ended.
 func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at many steps: not with -short")
@@ -159,7 +160,7 @@ func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
 	}
 }
 
-// placesOf returns under which queue the pipeline's view counts each name of scattered.
+// placesOf returns, for each name of scattered, the queue under which the pipeline's view counts it.
 func placesOf(p *Pipeline, queues int) map[string]string {
 	out := map[string]string{}
 	for i := range queues {
@@ -169,7 +170,7 @@ func placesOf(p *Pipeline, queues int) map[string]string {
 	return out
 }
 
-// openPostgres opens the cluster's space in a database and takes its lease.
+// openPostgres opens the space "c" in a database and acquires its lease.
 func openPostgres(t *testing.T, database string) modelstore.Store {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), database, postgres.Options{Space: "c"})
@@ -182,7 +183,7 @@ func openPostgres(t *testing.T, database string) modelstore.Store {
 	return store
 }
 
-// TestQueueLimitRaised proves that with a larger limit the queues in the journal get their own places back.
+// TestQueueLimitRaised proves that with a larger limit the queues in the journal are counted separately again.
 func TestQueueLimitRaised(t *testing.T) {
 	events := scattered(workload(t, 60, 3), 20)
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -203,8 +204,8 @@ func TestQueueLimitRaised(t *testing.T) {
 	}
 }
 
-// TestQueueOf proves that a view knows the queue under which each name that was seen counts, and, after reservations,
-// the queue of a reservation. It knows no other name.
+// TestQueueOf proves that a view knows the queue under which each name that was seen is counted and, if there were
+// reservations, the queue of a reservation. It knows no other name.
 func TestQueueOf(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	cfg := cappedConfig(2)
@@ -236,7 +237,7 @@ func TestQueueOf(t *testing.T) {
 	}
 }
 
-// TestBulkQueueLimit proves that models that get whole jobs use the same places.
+// TestBulkQueueLimit proves that models that learn whole jobs assign the same queues.
 func TestBulkQueueLimit(t *testing.T) {
 	b, err := NewBulk(ClusterConfig{Name: "c", Procs: 8}, livemodels.Config{}, 5)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// TestReleaseKeepsOnlyViews proves that a released pipeline keeps its views, and that these hold neither the writer's
-// engine nor its ledger nor its picture in memory.
+// TestReleaseKeepsOnlyViews proves that a released pipeline keeps its views in memory, but not the writer's engine,
+// ledger and picture.
 func TestReleaseKeepsOnlyViews(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, deliveries(src, workload(t, 100, 4)[:200], 90, 4)...)

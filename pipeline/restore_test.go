@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// faulty is a store that returns a changed newest snapshot.
+// faulty is a store that returns the newest snapshot with a change.
 type faulty struct {
 	modelstore.Store
 	latest func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)
@@ -32,7 +32,7 @@ func (f *faulty) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 	return f.latest(f.Store.Latest(ctx))
 }
 
-// disturbance describes what happens between the end of one process and the beginning of the next.
+// disturbance describes the end of one process and the changes before the next one begins.
 type disturbance struct {
 	name    string
 	orderly bool // the process ends in order
@@ -80,7 +80,7 @@ func disturbances() []disturbance {
 	}
 }
 
-// TestEveryPartIsRebuilt proves that the same state is built from the journal, whichever part of a snapshot is damaged
+// TestEveryPartIsRebuilt proves that the same state is built from the journal if any one part of a snapshot is damaged
 // or from another version of the program.
 func TestEveryPartIsRebuilt(t *testing.T) {
 	if testing.Short() {
@@ -120,8 +120,8 @@ func TestEveryPartIsRebuilt(t *testing.T) {
 	}
 }
 
-// TestRestartLeavesNoTrace proves that a daemon that ends at any commit, in any way, and is started again, reaches the
-// same entries, rows and saved bytes as without that end.
+// TestRestartLeavesNoTrace proves that a daemon that ends at any commit, in any way, and is started again, has the same
+// entries, rows and saved bytes in the end as one that was not stopped.
 func TestRestartLeavesNoTrace(t *testing.T) {
 	r := read(t, testConfig(), mangle(workload(t, 220, 8), 8))
 	if n := forecast(r.want.Rows); n < 30 {
@@ -145,7 +145,8 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// reading is a process that reads deliveries undisturbed. It has the databases that the process would leave behind.
+// reading is the result of a process that read deliveries undisturbed, with the databases that it would have left
+// behind at each delivery.
 type reading struct {
 	cfg        Config
 	deliveries []*source.Delivery
@@ -156,7 +157,7 @@ type reading struct {
 	dir        string
 }
 
-// read reads events undisturbed. It copies the database after each delivery, as a kill at that instant would leave it.
+// read reads events undisturbed. After each delivery it copies the database, as a kill at that instant would leave it.
 func read(t *testing.T, cfg Config, events []job.Event) *reading {
 	t.Helper()
 	r := &reading{cfg: cfg, ended: map[int]string{}, dir: t.TempDir()}
@@ -194,7 +195,7 @@ func copied(t *testing.T, path string) string {
 	return to
 }
 
-// end returns the database of a process that ended after that many deliveries.
+// end returns the database of a process that ended after the given number of deliveries.
 func (r *reading) end(t *testing.T, orderly bool, stop int) string {
 	t.Helper()
 	if !orderly {
@@ -218,7 +219,8 @@ func (r *reading) end(t *testing.T, orderly bool, stop int) string {
 	return path
 }
 
-// disturbed returns the contents of the store if the process ends after that many deliveries and another one continues.
+// disturbed returns the contents of the store if the process ends after the given number of deliveries and another one
+// continues.
 func (r *reading) disturbed(t *testing.T, c disturbance, stop int) kept {
 	t.Helper()
 	store := openStore(t, copied(t, r.end(t, c.orderly, stop)))
@@ -240,8 +242,8 @@ func restore(t *testing.T, p *Pipeline, fingerprint string) {
 	}
 }
 
-// TestRestartWithEventsHeldBack proves that a log of whole jobs is read on from the committed checkpoint, which lies
-// before the events that were held back in memory.
+// TestRestartWithEventsHeldBack proves that after a restart a log of whole jobs is read from the committed checkpoint,
+// which lies before the events that were held back in memory.
 func TestRestartWithEventsHeldBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -295,8 +297,8 @@ func TestRestartWithEventsHeldBack(t *testing.T) {
 	}
 }
 
-// TestRestartWithPrunedJournal proves that a journal that was pruned up to the snapshots can still be restored, and
-// that the rows stay.
+// TestRestartWithPrunedJournal proves that the state can still be restored from a journal that was pruned up to the
+// snapshots, and that the rows stay.
 func TestRestartWithPrunedJournal(t *testing.T) {
 	events := mangle(workload(t, 220, 8), 8)
 	cfg := testConfig()
@@ -325,8 +327,8 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 	}
 }
 
-// TestStopWhileTheStoreFails proves that a delivery that never reached the journal, because the store was away, leaves
-// nothing behind, and that the next process reads it again.
+// TestStopWhileTheStoreFails proves that a delivery that did not reach the journal, because the store failed, leaves no
+// trace, and that the next process reads it again.
 func TestStopWhileTheStoreFails(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestReplaceSources proves that the writer continues with new sources from the committed checkpoints, keeps its state,
-// and drops what the former readers had already read. If the new sources cannot be opened, nothing changes.
+// and drops deliveries that the old readers had already made. If the new sources cannot be opened, nothing changes.
 func TestReplaceSources(t *testing.T) {
 	store := newStore(t)
 	p, log := newPipeline(testConfig(), store, collector.Live)
@@ -108,8 +108,7 @@ func TestReplaceSources(t *testing.T) {
 	}
 }
 
-// TestReplaceSourcesWaitsNoLongerThanAsked proves that a writer that has no time for the change before the deadline
-// changes nothing.
+// TestReplaceSourcesWaitsNoLongerThanAsked proves that nothing changes if the writer is busy until the deadline.
 func TestReplaceSourcesWaitsNoLongerThanAsked(t *testing.T) {
 	p, _ := newPipeline(testConfig(), nil, collector.Live) // no writer runs
 	why := errors.New("enough")

@@ -49,7 +49,7 @@ func (s *movableStore) Commit(ctx context.Context, _ modelstore.Batch) error {
 	return ctx.Err()
 }
 
-// wantFailing fails the test unless the database is reported as failing, or not failing, as wanted.
+// wantFailing fails the test unless the database is reported as failing if want is true, and as working otherwise.
 func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	t.Helper()
 	reported := 0
@@ -65,9 +65,9 @@ func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	}
 }
 
-// TestStoreWatched proves that the removal of a database is a condition within two seconds even if nothing is stored.
-// An operation that still works does not end the condition. Nothing is committed in the meantime, and the condition
-// ends once the database is back.
+// TestStoreWatched proves that the removal of a database causes a condition within two seconds even if nothing is
+// stored. An operation that still works does not end the condition. Nothing is committed in the meantime, and the
+// condition ends when the database is back.
 func TestStoreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &movableStore{}
@@ -107,8 +107,8 @@ func TestStoreWatched(t *testing.T) {
 	})
 }
 
-// TestReadingHidesNothing proves that an operation that works does not end the condition of a database that is not in
-// its place.
+// TestReadingHidesNothing proves that a reading operation that works does not end the condition of a database that is
+// not in its place.
 func TestReadingHidesNothing(t *testing.T) {
 	store := &movableStore{}
 	store.take(modelstore.Replaced)

@@ -29,8 +29,8 @@ func longer(events []job.Event, seconds float64) []job.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(ev job.Event) bool { return short[ev.ID] })
 }
 
-// toldLate moves the attributes of some jobs from their submissions to records that come the given number of seconds
-// later.
+// toldLate moves the attributes of some jobs from their submissions to separate records that follow the given number of
+// seconds later.
 func toldLate(events []job.Event, seconds int, which func(id string) bool) []job.Event {
 	var out []job.Event
 	for _, ev := range events {
@@ -61,7 +61,7 @@ func alive(events []job.Event) []job.Event {
 }
 
 // TestForecastOfAJobToldLate proves that a job whose attributes come late gets the forecast that it would have got at
-// its submission, because a view is kept. The test ignores what the delay changes for later jobs.
+// its submission, because the view of that instant is kept. The test ignores effects of the delay on later jobs.
 func TestForecastOfAJobToldLate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -100,8 +100,8 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 	}
 }
 
-// TestForecastAfterTheStartIsReplayed proves that only a forecast made after the start of its job is marked as
-// replayed.
+// TestForecastAfterTheStartIsReplayed proves that a forecast is marked as replayed only if it was made after the start
+// of its job.
 func TestForecastAfterTheStartIsReplayed(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -120,8 +120,8 @@ func TestForecastAfterTheStartIsReplayed(t *testing.T) {
 	}
 }
 
-// TestSightsAreSaved proves that kept views outlive the process: a ledger and an engine that are saved and restored in
-// between give the same rows.
+// TestSightsAreSaved proves that kept views are saved: a ledger and an engine that are saved and restored in between
+// give the same rows.
 func TestSightsAreSaved(t *testing.T) {
 	events := toldLate(alive(longer(workload(t, 150, 6), 3)), 40, everyJob)
 	run := func(restart bool) []modelstore.Row {
@@ -169,8 +169,8 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	return fresh
 }
 
-// TestFewSights proves that a rule in event time limits the number of kept views, however long the attributes stay
-// unknown.
+// TestFewSights proves that the number of kept views is limited, by a rule in event time, however long the attributes
+// of jobs stay unknown.
 func TestFewSights(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	var events []job.Event
@@ -192,7 +192,7 @@ func TestFewSights(t *testing.T) {
 }
 
 // TestFirstAndLastTaskOfAnArray proves that the first task to start is scored by the forecast of one task, and the last
-// by that of all the other tasks together. The tasks between them have a row without a forecast.
+// one by the forecast of all other tasks together. The tasks between them get rows without a forecast.
 func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -237,8 +237,8 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	}
 }
 
-// TestJobNeverTold proves that a job whose request stays unknown is in the engine's picture after the grace, with one
-// processor, unless it has ended or was requeued in the meantime. No ghost of an earlier try remains.
+// TestJobNeverTold proves that after the grace period a job whose request is still unknown is in the engine with one
+// processor, unless it has ended or was requeued. Nothing remains of an earlier attempt.
 func TestJobNeverTold(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	late := cluster.DetailsGrace.Seconds()

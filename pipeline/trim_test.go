@@ -48,8 +48,8 @@ func TestArchiveStays(t *testing.T) {
 }
 
 // TestHistoryRetention proves that a running daemon drops exactly the chunks of a history whose events are all older
-// than the retention, and that its state stays. A rebuilt state equals that of a daemon that imported only the
-// remaining events.
+// than the retention, and keeps its state. A rebuilt state equals that of a daemon that imported only the remaining
+// events.
 func TestHistoryRetention(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestDailyWaits proves that a wait counts on the day of the start in the cluster's zone, that quantiles are observed
-// waits, and that a job that never started does not count.
+// TestDailyWaits proves that a wait counts on the day of the start in the cluster's zone, that the quantiles are
+// observed waits, and that a job that never started does not count.
 func TestDailyWaits(t *testing.T) {
 	d := NewDailyWaits(time.FixedZone("east", 2*60*60))
 	late := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC) // 01:00 of March 2 in the zone

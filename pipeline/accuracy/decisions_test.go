@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// life is a job of a simulated log. leave is the time at which the job starts or is cancelled. It is later than all
-// other times if the job never does.
+// life is a job of a simulated log. leave is the time at which the job starts or is cancelled, later than all other
+// times if neither happens.
 type life struct {
 	submit, leave int
 	started       bool
@@ -47,8 +47,8 @@ func lives(rng *rand.Rand, n int) []life {
 	return out
 }
 
-// play passes jobs to decisions in the order of a log, up to an instant, which stays open. If again is not nil, the
-// decisions are saved and restored now and then.
+// play passes jobs to decisions in the order of a log, up to an instant that stays open. If again is not nil, the
+// decisions are saved and restored whenever it returns true.
 func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *Decisions {
 	numbers := make([]uint64, len(jobs))
 	for now := 0; now <= upTo; now++ {
@@ -81,7 +81,7 @@ func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *D
 	return d
 }
 
-// oracle counts the same outcomes from the full list of jobs, level by level, as of the instant.
+// oracle counts the same outcomes from the full list of jobs, level by level, as of an instant.
 func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDecided) {
 	counts, newest := map[Key]*DecidedCounts{}, map[string]*NewestDecided{}
 	for _, j := range jobs {
@@ -127,7 +127,7 @@ func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDe
 }
 
 // TestDecisionsAgreeWithTheList proves that at random instants the running counts equal those from the full list of
-// jobs. They do not depend on saving and restoring, nor on how the log was cut.
+// jobs, however the log was cut and however often the decisions were saved and restored.
 func TestDecisionsAgreeWithTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -154,8 +154,8 @@ func TestDecisionsAgreeWithTheList(t *testing.T) {
 	})
 }
 
-// TestDecisionsNewest proves that taking a snapshot changes nothing, that later events do not change the snapshot, and
-// that the windows hold the newest 901 to 1000 decided forecasts.
+// TestDecisionsNewest proves that AsOf changes nothing, that later events do not change its result, and that the
+// windows have the newest 901 to 1000 decided forecasts.
 func TestDecisionsNewest(t *testing.T) {
 	d := NewDecisions()
 	six := []float64{10, 10, 10, 10, 10, 10}
@@ -190,8 +190,8 @@ func TestDecisionsNewest(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreBounded proves that forecasts beyond a bound are not followed but counted, and that no followed
-// forecast is dropped for them.
+// TestDecisionsAreBounded proves that forecasts beyond maxFollowed are counted but not followed, and that followed
+// forecasts stay.
 func TestDecisionsAreBounded(t *testing.T) {
 	d := NewDecisions()
 	six := []float64{10, 10, 10, 10, 10, 10}
@@ -208,8 +208,8 @@ func TestDecisionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDecisionsOfAJobWhoseSizeComesLate proves that a size that becomes known at the start brings other quantiles,
-// which decide the levels that have not passed. A forecast that turns out to be void is no longer followed.
+// TestDecisionsOfAJobWhoseSizeComesLate proves that new quantiles, which a job gets if its size becomes known at the
+// start, decide the levels that have not passed yet. A forecast that then has no quantiles is no longer followed.
 func TestDecisionsOfAJobWhoseSizeComesLate(t *testing.T) {
 	d := NewDecisions()
 	n := d.Follow(&Waiting{Queue: "a", Submit: sec(0), Quantiles: []float64{50, 60, 70, 80, 90, 100}})

@@ -15,14 +15,15 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// started returns a row of a job, with its wait and its blocked time in seconds, and with quantiles of the whole wait
-// and of its parts.
+// started returns the row of a job that started, with its wait and its blocked time in seconds, and with quantiles of
+// the whole wait and of its two parts.
 func started(wait, blocked float64, whole, blockedForecast, eligible []float64) *modelstore.Row {
 	return &modelstore.Row{Outcome: modelstore.Started, WaitSeconds: wait, Levels: []float64{.5, .9}, Quantiles: whole,
 		Parts: &modelstore.Parts{BlockedSeconds: blocked, Blocked: blockedForecast, Eligible: eligible}}
 }
 
-// TestPartsByHand proves losses and coverage of rows worked out by hand. All of them are scored on the same three jobs.
+// TestPartsByHand checks losses and coverage of three jobs that are scored in all parts against values worked out by
+// hand.
 func TestPartsByHand(t *testing.T) {
 	s := NewScore(2)
 	// Of 100 s, 60 s are blocked. The eligible part is 40 s, exactly the median.
@@ -31,7 +32,8 @@ func TestPartsByHand(t *testing.T) {
 	s.Add(started(10, 0, []float64{20, 40}, nil, nil))
 	// The forecast had no blocked time, but the whole wait was blocked.
 	s.Add(started(300, 300, []float64{20, waittime.Never}, nil, nil))
-	// Three rows count in none of the parts: a job that left, one without a forecast, and one of an older program.
+	// Three rows count in none of the parts: a job that was cancelled, one without a forecast, and one of an older
+	// program.
 	left := started(500, 500, []float64{1, 2}, nil, nil)
 	left.Outcome = modelstore.Cancelled
 	s.Add(left)
@@ -82,8 +84,8 @@ func TestPartsByHand(t *testing.T) {
 	}
 }
 
-// TestReasonCounts proves that predicted causes are counted against the causes of settled reasons, by class. Jobs
-// without one of the two are not counted.
+// TestReasonCounts proves that predicted causes are counted by the class of the settled reason. Jobs without a
+// predicted cause or without a settled reason are not counted.
 func TestReasonCounts(t *testing.T) {
 	s := NewScore(2)
 	for _, c := range [][2]string{
@@ -142,8 +144,8 @@ func TestPartsMerge(t *testing.T) {
 	}
 }
 
-// TestPartsSaved proves that saved scores are restored and that damaged ones are refused. Scores of an older program,
-// which have no parts, begin with empty parts and continue.
+// TestPartsSaved proves that saved scores are restored and that damaged ones are refused. Scores that an older program
+// saved have no parts; they are restored with empty parts.
 func TestPartsSaved(t *testing.T) {
 	row := started(100, 60, nil, nil, nil)
 	row.Queue, row.Procs, row.Levels = "batch", 1, waittime.Levels()
@@ -190,7 +192,7 @@ func TestPartsSaved(t *testing.T) {
 	}
 }
 
-// TestPredictedCause proves which predicted cause a row has, depending on what else the submission said.
+// TestPredictedCause proves which predicted cause a row gets, depending on the other data of the submission.
 func TestPredictedCause(t *testing.T) {
 	soon, late := []float64{0, 0, 7, 9, 99, 999}, []float64{20, 20, 20, 60, 60, 60}
 	last := &Answer{Procs: 1, Quantiles: late, Cause: job.LimitReached}

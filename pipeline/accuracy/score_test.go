@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestScore proves losses and medians of rows worked out by hand.
+// TestScore checks losses and medians of rows against values worked out by hand.
 func TestScore(t *testing.T) {
 	s := NewScore(2)
 	row := func(outcome string, wait float64, replayed bool, quantiles ...float64) {
@@ -65,8 +65,8 @@ func TestScoreKey(t *testing.T) {
 	}
 }
 
-// TestScoreOfPeers proves that other methods are scored on the jobs for which they have an answer, beside the forecast
-// on the same jobs.
+// TestScoreOfPeers proves that another method is scored only on the jobs for which it has an answer, and that the
+// served forecast is scored on the same jobs beside it.
 func TestScoreOfPeers(t *testing.T) {
 	s := NewScore(2)
 	levels := []float64{.5, .9}
@@ -96,8 +96,7 @@ func TestScoreOfPeers(t *testing.T) {
 	}
 }
 
-// TestAnswerFor proves that a job is scored by the answer for its size. If there is none, the answer for the next
-// larger size is used.
+// TestAnswerFor proves that a job is scored by the answer for its size or, if there is none, for the next larger size.
 func TestAnswerFor(t *testing.T) {
 	var answers []Answer
 	for _, procs := range []int{1, 2, 4, 8, 16, 32, 64, 100} {

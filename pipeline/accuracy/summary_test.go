@@ -15,8 +15,8 @@ import (
 
 func sec(s int) time.Time { return time.Unix(1_700_000_000+int64(s), 0).UTC() }
 
-// TestSummaryByHand checks every kind of submission, worked out by hand, as of 100 s. The median is 50 s for all of
-// them.
+// TestSummaryByHand checks each kind of submission as of second 100 against counts worked out by hand. The median of
+// all of them is 50 s.
 func TestSummaryByHand(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), AsOf: sec(100), Seq: 7})
 	row := func(submit, left int, started bool, seq int64) {
@@ -92,7 +92,8 @@ func TestSummaryIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestSummaryAsOfThePast proves that for an instant in the past a job that has started since counts as waiting.
+// TestSummaryAsOfThePast proves that a job that started after an instant counts as waiting in the summary as of that
+// instant.
 func TestSummaryAsOfThePast(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), Until: sec(40), AsOf: sec(1000)})
 	six := []float64{5, 10, 20, 30, 40, 50}
@@ -107,8 +108,8 @@ func TestSummaryAsOfThePast(t *testing.T) {
 	}
 }
 
-// TestWaitingForecast proves that the forecast of a waiting job of unknown size is that of the largest size. A job that
-// has left, has no forecast yet, or can have none does not count.
+// TestWaitingForecast proves that the forecast of a waiting job of unknown size is the one for the largest size. A job
+// that has left, that has no forecast yet, or that can have none does not count.
 func TestWaitingForecast(t *testing.T) {
 	f := Forecast{Live: true, Made: true, Job: &cluster.Job{Submit: sec(3)},
 		Answers: []Answer{{Procs: 1, Quantiles: []float64{1}}, {Procs: 8, Quantiles: []float64{9}}}}

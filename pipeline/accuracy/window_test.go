@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// TestWindow proves that a window holds the newest forecasts, 901 to 1000 once there were that many, and counts them by
-// the definitions of its figures.
+// TestWindow proves that a window has all forecasts up to 1000 and then the newest 901 to 1000, and that its figures
+// are right.
 func TestWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	levels := waittime.Levels()

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// TestChainsRunInOrderOfSubmission proves that the chains follow the order of submission, whatever the order of ends.
+// TestChainsRunInOrderOfSubmission proves that the chains follow the order of submission, not the order of ends.
 func TestChainsRunInOrderOfSubmission(t *testing.T) {
 	m := newModels(t, Config{})
 	direct, err := markov.New(0)

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// leave adds a job to a history, or a job that never ran if seconds is negative.
+// leave adds a job that left to a history. With negative seconds the job never ran.
 func leave(h *history, user, queue string, submit, seconds float64) {
 	j := &cluster.Job{Order: at(submit)}
 	j.User, j.Queue, j.Procs, j.TimeLimit = user, queue, 4, time.Hour
@@ -83,7 +83,7 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	codectest.Check(t, savedHistory(t, h), func() codec.Savable { return (*savableHistory)(newHistory(3000)) })
 }
 
-// savableHistory is a history with a saved form of its own.
+// savableHistory is a history with methods to save and restore it alone.
 type savableHistory history
 
 func (h *savableHistory) MarshalBinary() ([]byte, error) {

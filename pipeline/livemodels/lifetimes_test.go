@@ -27,8 +27,8 @@ func newModels(t testing.TB, cfg Config) *Models {
 	return m
 }
 
-// lawsOf returns one law of every kind. The parameters of the hyper-Gamma law are the independent fit of KTH-SP2 in
-// DESIGN. The uniform-log law is Downey's example (1996, section 4).
+// lawsOf returns one law of each kind. The parameters of the hyper-Gamma law are those of the independent fit of
+// KTH-SP2 in DESIGN. The uniform-log law is Downey's example (1996, section 4).
 func lawsOf(t testing.TB) map[string]lifetime.Law {
 	t.Helper()
 	downey := uniformlog.Model{B0: -.183, B1: .104}
@@ -54,8 +54,8 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// TestDrawnLawIsTheLaw proves that the stepwise form of a law differs from the law by at most half a percent, or by
-// two percent if the law itself has steps. It falls everywhere, and has the jumps of the law.
+// TestDrawnLawIsTheLaw proves that the piecewise form of a law differs from the law by at most 0.005, or by at most
+// 0.02 if the law itself has steps. It never rises, and has the jumps of the law.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
 		d := piecewise(law)
@@ -88,7 +88,7 @@ func TestDrawnLawIsTheLaw(t *testing.T) {
 	}
 }
 
-// stream passes lifetimes drawn from a law to models, one job after the other, and returns the models.
+// stream passes n lifetimes drawn from a law to models, one job after the other.
 func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duration) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -108,9 +108,9 @@ func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duratio
 	}
 }
 
-// TestBestLawIsUsed proves that forecasts use the law that fits the queue. If the jobs follow Downey's law, it is
-// that law, cut at the limit if a limit cuts the jobs. Otherwise it is another law. The choice is visible, and is
-// kept over a restart.
+// TestBestLawIsUsed proves that forecasts use the law that fits the queue. If the jobs follow Downey's law, it is that
+// law, cut at the limit if a limit cuts the jobs; otherwise it is another law. The view shows the choice, and the
+// choice is kept over a restart.
 func TestBestLawIsUsed(t *testing.T) {
 	laws := lawsOf(t)
 	for name, allowed := range map[string][]string{
@@ -156,7 +156,8 @@ func TestBestLawIsUsed(t *testing.T) {
 	}
 }
 
-// TestFewLifetimesHaveDowneysLaw proves that with few lifetimes the law is Downey's, and that no choice has been made.
+// TestFewLifetimesHaveDowneysLaw proves that with fewer than FirstChoice lifetimes the law is Downey's, and that no
+// choice has been made.
 func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
@@ -166,8 +167,8 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	}
 }
 
-// TestEqualLifetimes proves that if all lifetimes are equal, Downey's law cannot be fitted. Another law may then be
-// chosen, and no answer is NaN.
+// TestEqualLifetimes proves that if all lifetimes are equal, Downey's law cannot be fitted. Another law may be chosen
+// then, and no answer is NaN.
 func TestEqualLifetimes(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
 	// 3 s is below the shortest lifetime of the law.

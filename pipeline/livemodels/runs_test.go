@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// TestHistoryTellsRuns proves that the history gives the runs of one user's jobs of one name, in the order of their
-// ends. It leaves out jobs that never ran, other users' jobs and other names. It also holds after saving and restoring.
+// TestHistoryTellsRuns proves that the history returns the runs of one user's jobs with one name, in the order of their
+// ends, without jobs that never ran, other users' jobs and other names. The same holds after saving and restoring.
 func TestHistoryTellsRuns(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, procs int, runtime float64) {
@@ -52,8 +52,8 @@ func TestHistoryTellsRuns(t *testing.T) {
 	}
 }
 
-// TestProgramsOfAUser proves that runs are given by program with the requested limits, the newest first, and only those
-// of one user. It also proves the number of programs with enough runs and without any name.
+// TestProgramsOfAUser proves that the runs of one user are returned by program, the newest first, with the requested
+// limits. It also proves the number of programs with enough runs, and the number of runs without a name.
 func TestProgramsOfAUser(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, limit time.Duration, runtime float64) {

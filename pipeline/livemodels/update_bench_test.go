@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// learner passes submissions and ends of a long stream of jobs to models with the daemon's defaults, without a picture.
+// learner passes the submissions and ends of a long stream of jobs to models with the daemon's defaults, without a
+// picture.
 type learner struct {
 	models *Models
 	rng    *rand.Rand
@@ -48,8 +49,8 @@ func (l *learner) job(b testing.TB) {
 	}
 }
 
-// BenchmarkUpdate measures one job, from submission to end, which all models of its queue and all models over all
-// queues learn, including refits of the competing laws. It should take at most 20 us.
+// BenchmarkUpdate measures one job from submission to end: the learning of all models of its queue and all models of
+// all queues together, including refits of the competing laws. It should take at most 20 us.
 func BenchmarkUpdate(b *testing.B) {
 	l := newLearner(b)
 	for range 1 << 15 {

@@ -35,7 +35,7 @@ func newLearner(t testing.TB, log *zap.Logger) *Learner {
 	return l
 }
 
-// silent returns a learner that never begins its work, so that its notifications wait.
+// silent returns a learner that never begins to work, so that its notifications wait.
 func silent(t testing.TB) *Learner {
 	t.Helper()
 	l := newLearner(t, zap.NewNop())
@@ -61,7 +61,7 @@ func play(l *Learner, s *cluster.State, events ...job.Event) {
 	}
 }
 
-// waiting describes the notifications that wait.
+// waiting describes the notifications that wait to be processed.
 func waiting(l *Learner) []string {
 	names := map[notificationKind]string{
 		notifySubmitted: "submitted", notifySplit: "split", notifyUpdated: "updated", notifyStarted: "started",
@@ -89,8 +89,8 @@ func waiting(l *Learner) []string {
 }
 
 // TestOrderOfNotifications proves that changes are reported in their order, with samples between them. There is a
-// sample after every five minutes of event time. The learner learns from every third sample, once all changes before
-// it are known.
+// sample after every five minutes of event time. The learner learns from every third sample, after all changes before
+// it.
 func TestOrderOfNotifications(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	play(l, s,
@@ -132,8 +132,8 @@ func drain(l *Learner) {
 	}
 }
 
-// TestTasksOfArrays proves that each task of an array is one job, before and after it has a record of its own, and that
-// the known jobs are those of the cluster.
+// TestTasksOfArrays proves that each task of an array is one job, before and after the task gets its own record, and
+// that the known jobs are those of the cluster.
 func TestTasksOfArrays(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 64)
 	array := sized(event(job.Submit, "9", 0), 2)
@@ -179,7 +179,8 @@ func TestTasksOfArrays(t *testing.T) {
 	check("all ended", 0, 0)
 }
 
-// TestLateSize proves that a job whose size is reported after its submission counts from then on, with that size.
+// TestLateSize proves that a job whose size is reported after its submission counts from that report on, with that
+// size.
 func TestLateSize(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 64)
 	play(l, s, event(job.Submit, "1", 0))
@@ -194,7 +195,8 @@ func TestLateSize(t *testing.T) {
 	}
 }
 
-// TestReconcile proves that the known jobs are those of the cluster after notifications were dropped, in a bad log.
+// TestReconcile proves that in a bad log, after notifications were dropped, the known jobs are those of the cluster
+// again.
 func TestReconcile(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 128)
 	events := eventtest.Mangle(eventtest.Workload(t, 200, 5), 5)
@@ -211,8 +213,8 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestTooMuchWaits proves that of too many notifications the newest ones stay. The first sample among them reconciles
-// the model with the cluster, or the next sample if there is none among them.
+// TestTooMuchWaits proves that if too many notifications wait, the newer half stays. The first sample in that half
+// reconciles the model with the cluster; if there is none, the next sample does.
 func TestTooMuchWaits(t *testing.T) {
 	view := cluster.New("c", 8).View()
 	for _, c := range []struct {
@@ -282,7 +284,8 @@ func compareLive(t *testing.T, l *Learner, s *cluster.State) {
 	}
 }
 
-// TestSamplesOfHistory proves that a sample is taken every six hours while history is read, and one at its end.
+// TestSamplesOfHistory proves that a sample is taken every six hours while history is read, and one at the end of the
+// history.
 func TestSamplesOfHistory(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	for i := range 40 {
@@ -308,8 +311,8 @@ func TestSamplesOfHistory(t *testing.T) {
 	}
 }
 
-// TestStateOfTheCluster proves that the state has the waiting jobs in the order of the scheduler's rules, held ones as
-// such, pools with their outages, and bounds.
+// TestStateOfTheCluster proves that the state has the waiting jobs in the order of the scheduler's rules, marks held
+// ones, has the pools with their outages, and has at most maxWaiting waiting jobs.
 func TestStateOfTheCluster(t *testing.T) {
 	now := at(1000)
 	attributes := func(queue string, procs, tasks int, priority int64) job.Attributes {

@@ -39,7 +39,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
-// history returns the events as those of a log that is read later.
+// history returns the events as read from a log later than they happened.
 func history(events []job.Event) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -64,8 +64,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestRestore proves that a learner knows the jobs of the cluster after a restart, whether its saved state is missing,
-// damaged or older than the cluster's state, and that it forecasts. It complains only of a damaged state.
+// TestRestore proves that after a restart a learner knows the jobs of the cluster and forecasts, whether its saved
+// state is missing, damaged or older than the cluster's state. It logs a warning only for a damaged state.
 func TestRestore(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	s := cluster.New("c", 128)
@@ -114,14 +114,14 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// anotherVersion returns saved state as another version of the program saves it.
+// anotherVersion returns saved state as another version of the program would save it.
 func anotherVersion(t *testing.T, data []byte) []byte {
 	kind, version, fields := codectest.Split(t, data)
 	return codectest.Seal(t, kind, version+1, fields)
 }
 
-// TestUnusableStateIsLearntFromTheJournal proves that a learner whose saved state is of another version or damaged
-// learns what a learner without saved state learns from the journal.
+// TestUnusableStateIsLearntFromTheJournal proves that a learner whose saved state is damaged or of another version
+// learns the same from the journal as a learner without saved state.
 func TestUnusableStateIsLearntFromTheJournal(t *testing.T) {
 	events := history(eventtest.Workload(t, 300, 4))
 	learn := func(saved []byte) []byte {
@@ -145,7 +145,7 @@ func TestUnusableStateIsLearntFromTheJournal(t *testing.T) {
 	}
 }
 
-// TestSavedState proves that saved state is refused where it is damaged or of another version.
+// TestSavedState proves that saved state is refused if it is damaged or of another version.
 func TestSavedState(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 128)
@@ -162,7 +162,7 @@ func TestSavedState(t *testing.T) {
 	}
 }
 
-// savable restores a model.
+// savable is a model with methods to save and restore it.
 type savable struct{ *model }
 
 func (s *savable) MarshalBinary() ([]byte, error) { return s.marshal() }
@@ -176,7 +176,7 @@ func (s *savable) UnmarshalBinary(data []byte) error {
 }
 
 // TestRestoredLearnerGoesOn proves that a learner that is restored at the instant of the saved state knows the same
-// jobs as before and forecasts the same.
+// jobs and makes the same forecast as the one that was saved.
 func TestRestoredLearnerGoesOn(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	s := cluster.New("c", 128)
@@ -199,7 +199,7 @@ func TestRestoredLearnerGoesOn(t *testing.T) {
 	}
 }
 
-// expensiveForecast returns a learner that has just made a forecast, which took some time, and its cluster.
+// expensiveForecast returns a learner that has just made a forecast in the given time, and the state of its cluster.
 func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.State) {
 	t.Helper()
 	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 8)
@@ -213,14 +213,14 @@ func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.Sta
 	return l, s
 }
 
-// elapse advances the time in a bubble of testing/synctest, and waits for the work that is then due.
+// elapse advances the time in a bubble of testing/synctest, and waits for the work that becomes due.
 func elapse(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// TestForecastAfterThePause proves that an expensive forecast is followed by a pause of loadShare. At its end the
-// newest sample in the pause has its forecast, and only that sample, even if the log has gone silent.
+// TestForecastAfterThePause proves that a pause by loadShare follows an expensive forecast. At the end of the pause the
+// newest sample of the pause is forecast, and only that one, even if the log has no further events.
 func TestForecastAfterThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took, pause = 10 * time.Second, 40 * time.Second
@@ -247,7 +247,7 @@ func TestForecastAfterThePause(t *testing.T) {
 	})
 }
 
-// TestNoForecastBehindANewer proves that a postponed sample has no forecast once a newer one has.
+// TestNoForecastBehindANewer proves that a postponed sample is not forecast once a newer one is.
 func TestNoForecastBehindANewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, s := expensiveForecast(t, 10*time.Second)
@@ -264,7 +264,7 @@ func TestNoForecastBehindANewer(t *testing.T) {
 	})
 }
 
-// TestStopInThePause proves that a learner that is stopped in a pause makes no forecast after it.
+// TestStopInThePause proves that a learner that is stopped during a pause makes no forecast at its end.
 func TestStopInThePause(t *testing.T) {
 	for name, stop := range map[string]func(*Learner){"stopped": (*Learner).Stop, "finished": (*Learner).Finish} {
 		t.Run(name, func(t *testing.T) {

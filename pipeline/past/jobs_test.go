@@ -24,7 +24,7 @@ func (c chunks) HistoryChunk(_ context.Context, _, _, part string, n int) ([]byt
 	return c[fmt.Sprint(part, n)], nil
 }
 
-// drawLeft draws a job that has left, with one of few ids, so that some leave twice.
+// drawLeft draws a job that has left, with one of few ids, so that some ids leave twice.
 func drawLeft(t *rapid.T) cluster.Left {
 	instant := rapid.Custom(func(t *rapid.T) time.Time {
 		if n := rapid.Int64Range(-1, 1<<40).Draw(t, "instant"); n >= 0 {
@@ -39,7 +39,7 @@ func drawLeft(t *rapid.T) cluster.Left {
 }
 
 // TestJobsAreRemembered proves that the collected jobs, the jobs read back, and the jobs that another process loads
-// have the newest life of every job, and of no other.
+// have the newest life of every job and nothing else.
 func TestJobsAreRemembered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, stored, newest := past.NewGathering(), chunks{}, map[string]cluster.Left{}
@@ -75,7 +75,7 @@ func TestJobsAreRemembered(t *testing.T) {
 	})
 }
 
-// TestDamagedJobsAreAnError proves that no bytes crash the reader, and that bytes that do not hold jobs are an error.
+// TestDamagedJobsAreAnError proves that no bytes make the reader panic, and that bytes that are no jobs are an error.
 func TestDamagedJobsAreAnError(t *testing.T) {
 	g, stored := past.NewGathering(), chunks{}
 	g.Add(&cluster.Left{ID: "1", At: time.Unix(7, 0).UTC()})

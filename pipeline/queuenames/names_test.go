@@ -10,7 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestHashes proves that the newest names that share a queue are remembered within bounds, and that a copy does not
+// TestHashes proves that the newest names that share a queue are remembered, up to a bound, and that a copy does not
 // change.
 func TestHashes(t *testing.T) {
 	var s hashes

@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// busy returns a view of a year with 12 users who submit in working hours, one daily robot and one flurry, all on one
-// queue.
+// busy returns a view after a year with 12 users who submit in working hours, one daily robot and one flurry, all in
+// one queue.
 func busy(t testing.TB) *View {
 	t.Helper()
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
@@ -55,7 +55,7 @@ func submitted(id int, user string, second float64, procs int) job.Event {
 	return ev
 }
 
-// TestAnalyze proves the numbers of users, sessions, robots and flurries that the history gives.
+// TestAnalyze checks the numbers of users, sessions, robots and flurries in a history.
 func TestAnalyze(t *testing.T) {
 	v := busy(t)
 	a, growth := v.Analyze("q"), v.Growth("q")
@@ -131,7 +131,8 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 	return out
 }
 
-// TestSyntheticSaysWhatIsMissing proves that a model with too few jobs says so, and says how many it needs.
+// TestSyntheticSaysWhatIsMissing proves that the error for a model with too few jobs names the number of jobs that the
+// model needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 12 {
@@ -163,8 +164,8 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestNeverRanIsNeverARuntime proves that a job that left the queue without a start is kept as such. No model uses it
-// as a lifetime, a size or a runtime.
+// TestNeverRanIsNeverARuntime proves that a job that left the queue without a start is kept as such, and that no model
+// uses it as a lifetime, a size or a runtime.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 30 {

@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// TestRestOfABeginTime proves the rest of the wait of a job that may not start for 100 s. A forecast that counts the
-// begin time has the rest of its distribution, at least 100 s. For a forecast that does not count it, the rest is 100 s
-// and the whole distribution, until the begin time is reached.
+// TestRestOfABeginTime checks the remaining wait of a job that may not start for another 100 s. If the forecast
+// includes the begin time, it is the rest of the forecast's distribution, at least 100 s. Otherwise it is 100 s plus
+// the whole distribution, until the begin time is reached.
 func TestRestOfABeginTime(t *testing.T) {
 	submit := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 	j := &cluster.Job{Submit: submit, Eligible: submit.Add(150 * time.Second), Held: true,
@@ -38,10 +38,10 @@ func TestRestOfABeginTime(t *testing.T) {
 	}
 }
 
-// TestRestOfAReleasedJob examines the rest of the wait of a job. Its forecast was a start at once. Then it was held
-// while another job took all processors. After the release the rest is the time that the other job has left of its
-// 1,000 s in the simulation, and falls by the second. While the job is held, and for a job that was never held, the
-// rest is that of the forecast.
+// TestRestOfAReleasedJob checks the remaining wait of a job. By its forecast it should have started at once, but it was
+// held while another job took all processors. After the release the remaining wait is the rest of the other job's 1,000
+// s in the simulation, and falls by the second. While the job is held, and for a job that was never held, the remaining
+// wait is that of the forecast.
 func TestRestOfAReleasedJob(t *testing.T) {
 	submit := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 	j := &cluster.Job{Seq: 1, Submit: submit, Eligible: submit.Add(400 * time.Second),

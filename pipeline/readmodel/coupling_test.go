@@ -12,8 +12,8 @@ import (
 
 func near(a, b, tolerance float64) bool { return a == b || math.Abs(a-b) <= tolerance }
 
-// TestLevelsByRank proves that the levels are the ranks, worked out by hand. Of equal waits, the one in whose future
-// the other request waits less comes first.
+// TestLevelsByRank checks the levels of ranks against values worked out by hand. Of equal waits, the one in whose
+// future the other request waits less comes first.
 func TestLevelsByRank(t *testing.T) {
 	for _, c := range []struct{ waits, others, want []float64 }{
 		{[]float64{30, 10, 20, 40}, []float64{0, 0, 0, 0}, []float64{.625, .125, .375, .875}},
@@ -27,15 +27,15 @@ func TestLevelsByRank(t *testing.T) {
 	}
 }
 
-// between returns the wait at a level between two others, whose waits low and high are in seconds with 60 added:
-// ln(wait + 60) is linear in the normal quantile.
+// between returns the wait in seconds at a level between two others. low and high are their waits plus 60 s; ln(wait +
+// 60 s) is linear in the normal quantile.
 func between(level, lowLevel, highLevel, low, high float64) float64 {
 	z := distuv.UnitNormal.Quantile
 	return low*math.Pow(high/low, (z(level)-z(lowLevel))/(z(highLevel)-z(lowLevel))) - 60
 }
 
-// TestReadAt proves that a served distribution is read as waittime.Distribution reads it, and that above the highest
-// level that is reached there is no start.
+// TestReadAt proves that readAt reads a served distribution as waittime.Distribution does, and returns +Inf above the
+// highest level that is reached.
 func TestReadAt(t *testing.T) {
 	quantiles := []float64{0, 60, 540, 1000, 2000, 4000}
 	got := readAt([]float64{.25, .375, .5, .95}, quantiles)
@@ -58,9 +58,9 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// TestCouplingByHand checks a coupling worked out by hand. Of four futures the option starts materially sooner in two,
-// equally soon in one, and at the same level in the last: 2.5 of 5 by Jeffreys. The differences come from the served
-// quantiles at the levels .125, .375, .625 and .875.
+// TestCouplingByHand checks a coupling against values worked out by hand. In two of four futures the option starts
+// materially sooner, in one equally soon, and in the last one it is at the same level: by Jeffreys's estimate 2.5 of 5.
+// The differences come from the served quantiles at the levels .125, .375, .625 and .875.
 func TestCouplingByHand(t *testing.T) {
 	// the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's half of that from .5 on
 	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}
@@ -87,7 +87,8 @@ func TestCouplingByHand(t *testing.T) {
 	}
 }
 
-// TestMaterially proves what is materially sooner: by a minute and by a fifth, or a start instead of none.
+// TestMaterially proves the definition of materially sooner: by at least a minute and a fifth, or a start instead of
+// none.
 func TestMaterially(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
@@ -132,9 +133,9 @@ func paired(request, option, servedRequest, servedOption []float64) waitPairs {
 	return c.served(servedRequest, servedOption)
 }
 
-// TestCouplingLaws proves the laws of the coupling. A probability lies between 0 and 1. Either one start is sooner or
-// neither is. Only the order of the simulated waits counts. An exchange of the two requests changes the signs of the
-// differences. Each served distribution stays the same.
+// TestCouplingLaws proves five properties of the coupling. A probability lies between 0 and 1. At most one of the two
+// requests starts sooner. Only the order of the simulated waits counts. Exchanging the two requests changes the signs
+// of the differences. Each wait keeps its served distribution.
 func TestCouplingLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -176,9 +177,9 @@ func TestCouplingLaws(t *testing.T) {
 	}
 }
 
-// TestGainIsTheDifferenceOfMedians proves the median of the difference if both waits are in the same order and the
-// difference rises with the wait: it is the difference of the medians, up to the distance of two levels. If the option
-// starts at once, it is the request's median.
+// TestGainIsTheDifferenceOfMedians proves that the median of the difference is the difference of the medians, up to the
+// distance of two levels, if both waits are in the same order and the difference rises with the wait. If the option
+// starts at once, the gain is the request's median.
 func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -208,8 +209,8 @@ func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 	}
 }
 
-// TestProposedAgrees proves that a proposed option agrees with the two forecasts. In many random cases, none has a gain
-// although the option's median is not earlier by a minute and a fifth, and no gain is outside half to twice the
+// TestProposedAgrees proves that a proposed option agrees with the two forecasts. In many random cases, the median of
+// every proposed option is earlier by at least a minute and a fifth, and its gain is within half to twice the
 // difference of the medians.
 func TestProposedAgrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -247,8 +248,8 @@ func TestProposedAgrees(t *testing.T) {
 	}
 }
 
-// TestIndependent checks by hand that in independent pools every wait of one goes with every wait of the other: in 4 of
-// 2 x 4 pairs the simulation starts the option sooner.
+// TestIndependent checks by hand that in independent pools every wait of one request is combined with every wait of the
+// other: in 4 of 2 x 4 pairs the simulation starts the option sooner.
 func TestIndependent(t *testing.T) {
 	request, option := []float64{20, 10}, []float64{1, 30, 15, 16}
 	c := independent(request, option)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestCandidates proves that the proposed changes request less, from the smallest change to the largest, down to a
-// sixteenth. The processors per node stay the same, and a request that cannot be scaled does not change.
+// sixteenth. The processors per node stay the same, and for a request that cannot be scaled there is no change.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
 		for _, o := range smaller(&a, 1./16) {
@@ -46,8 +46,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestMaterial proves that an option must gain a minute and a fifth in the median, and lose nothing at the levels
-// above.
+// TestMaterial proves that an option must gain at least a minute and a fifth in the median, and must not be worse at
+// the levels above.
 func TestMaterial(t *testing.T) {
 	than := []float64{0, 100, 1000, 2000, 4000, 8000}
 	for _, c := range []struct {
@@ -66,8 +66,8 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// TestElsewhere proves that a queue admits requests within its own limits. Without a report of the scheduler it
-// admits a job as large and as long as jobs that it has had.
+// TestElsewhere proves that a queue accepts requests within its own limits. If the scheduler does not report the
+// limits, the queue accepts a job that is no larger and no longer than jobs that it has.
 func TestElsewhere(t *testing.T) {
 	view := func() *View {
 		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"},
@@ -108,8 +108,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestMove proves that the main reason is the delay that concerns most processors. A job that ran before the submission
-// and has outlived nine in ten counts, and one that started later does not.
+// TestMove proves that the main cause is the delay with most processors. A job that ran before the submission and has
+// outlived nine in ten such jobs counts; one that started after it does not.
 func TestMove(t *testing.T) {
 	now := time.Unix(10_000, 0).UTC()
 	v := &View{View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{90}}}}}

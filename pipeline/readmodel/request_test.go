@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 )
 
-// ruled returns a view of a cluster of 4 nodes of 16 processors whose scheduler orders jobs by its rules. By the manual
-// of Slurm's multifactor plugin, with these weights, a job's priority has four summands: 2000 times its user's share,
-// 1000 times its queue's factor as a part of the largest one, 500 times its part of the processors, and 10000 per day
-// of waiting.
+// ruled returns a view of a cluster of 4 nodes of 16 processors whose scheduler orders jobs by its rules. With these
+// weights, by the manual of Slurm's multifactor plugin, a job's priority is the sum of four terms: 2000 times its
+// user's share, 1000 times its queue's factor divided by the largest one, 500 times its share of the processors, and
+// 10000 per day of waiting.
 func ruled(t *testing.T, jobs ...job.Event) *View {
 	t.Helper()
 	f := newFolded(t, livemodels.Config{})
@@ -34,7 +34,8 @@ func ruled(t *testing.T, jobs ...job.Event) *View {
 	return f.view()
 }
 
-// prioritized returns an event of one of ann's jobs, with the scheduler's priority at the second of the event.
+// prioritized returns an event of one of ann's jobs, with the priority that the scheduler reports at the second of the
+// event.
 func prioritized(kind job.Kind, id string, second float64, queue string, procs int, priority int64) job.Event {
 	ev := event(kind, id, second)
 	ev.Attributes = job.Attributes{
@@ -43,9 +44,9 @@ func prioritized(kind job.Kind, id string, second float64, queue string, procs i
 	return ev
 }
 
-// TestRequestsHaveReportedShares proves that a request uses shares that the scheduler's reported priorities imply,
-// because fair shares change faster than they are queried. A request of the same user has the priority that the
-// scheduler would give it.
+// TestRequestsHaveReportedShares proves that a request gets the fair share that is implied by reported priorities of
+// the user's other jobs, because fair shares change faster than they are queried. The priority of a request is then the
+// one that the scheduler would give it.
 func TestRequestsHaveReportedShares(t *testing.T) {
 	// 16 processors in short without any wait: 1000 + 125 + 2000 x share.
 	submitted := prioritized(job.Submit, "1", 10, "short", 16, 1525) // a share of 0.2 instead of 1

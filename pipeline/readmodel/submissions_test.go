@@ -10,8 +10,8 @@ import (
 )
 
 // TestRefusedBy proves that a submission is refused if a limit on running and waiting jobs is reached. A limit of a QOS
-// takes the place of the same limit of an account, a limit for each user counts only the jobs of that user, and each
-// task of an array counts. If one end of a running job makes room, the answer names the job that ends first.
+// replaces the same limit of an account, a limit per user counts only the jobs of that user, and each task of an array
+// counts as one job. If the end of one running job makes room, the answer names the job that ends first.
 func TestRefusedBy(t *testing.T) {
 	e, err := engine.New(engine.Config{Capacity: 90})
 	if err != nil {
