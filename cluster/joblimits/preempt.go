@@ -14,8 +14,8 @@ const (
 	byTier = "partition_prio"
 )
 
-// MayPreempt reports whether a job may preempt any job, by its quality of service or by the tier of its queue. With a
-// nil set no job may.
+// MayPreempt reports whether there can be jobs that a job may preempt, by its quality of service or by the tier of its
+// queue. With a nil set no job may.
 func (s *Set) MayPreempt(a *job.Attributes) bool {
 	if s == nil || s.facts.Preemption == nil {
 		return false

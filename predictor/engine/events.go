@@ -241,7 +241,8 @@ func (e *Engine) run(now float64, j *track.Job) {
 	e.pools.Started(j.QueueState)
 }
 
-// learnFacts learns from a wait all that needs no forecast. It returns the logarithm of the wait.
+// learnFacts learns from a wait everything for which no forecast of the wait is needed. It returns the logarithm of the
+// wait.
 func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	wait := now - j.Submit
 	z := waittime.Log(wait)

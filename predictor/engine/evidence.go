@@ -7,7 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// vacancy adds the time at which the request would fit, and the free processors then.
+// vacancy adds the time at which the request would fit, and the numbers of free processors in an hour and in four
+// hours.
 func (r *featureRow) vacancy() {
 	v := r.pool.Vacancy(r.Instant, &r.Request, &r.scratch.Scratch)
 	for _, by := range [...]pools.VacancyBy{v.ByLimits, v.ByExpected} {

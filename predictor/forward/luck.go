@@ -68,8 +68,8 @@ func (m *machine) resetLuck() {
 	}
 }
 
-// quantile returns the level, in (0, 1), at which the law of a job of the state gives its lifetime in this replica, as
-// the function quantile does. It computes the score of a group once per replica.
+// quantile returns the result of the function quantile for a job of the state in this replica. It computes the score of
+// a group once per replica.
 func (m *machine) quantile(id int32, key, group uint64) float64 {
 	rho := m.state.Rho
 	if len(m.luck.group) == 0 || m.luck.group[id] == none {

@@ -73,8 +73,8 @@ type query struct {
 	free     []room      // free at that instant, by node
 	among    *[2][]int32 // the nodes in the orders of nodeScene, except for some that offer nothing; nil for all
 	last     []bool      // nodes that are used only if the others do not suffice; nil for none
-	// running has the jobs that are planned to end later and free more room. They matter with outages, and with parts
-	// that another job would take until an instant.
+	// running has the running jobs. Their planned ends free more room before later outages. beside has the parts that
+	// another job would take until the instant until; they become free then, too.
 	running *machine
 	beside  []part
 	until   float64

@@ -161,8 +161,8 @@ func (m *machine) goesBefore(l *late) bool {
 	return l.before(m.ahead, m.rank)
 }
 
-// turnOf returns the turn of a request that has the given number of waiting jobs behind it, and all later jobs. Among
-// jobs of the same rank, the one with the lower turn goes first.
+// turnOf returns the turn of a request that goes before the given number of waiting jobs, and before all later jobs.
+// Among jobs of the same rank, the one with the lower turn goes first.
 func (m *machine) turnOf(behind int) int32 {
 	return int32(2*(len(m.state.Waiting)-behind) - 1) //nolint:gosec // as many as wait
 }

@@ -165,7 +165,7 @@ type Request struct {
 	// Owner and Since are as in Ranked, for State.Ranker.
 	Owner int32
 	Since float64
-	// Behind is the number of jobs at the end of State.Waiting that the request goes before. It is 0 if the request
+	// Behind is the number of jobs at the end of State.Waiting that come after the request. It is 0 if the request
 	// joins last; see State.Behind.
 	Behind int
 	// Holds are the amounts that the request would have in State.Limits. After has the keys of the jobs that must end
@@ -175,7 +175,7 @@ type Request struct {
 	Needs *Needs
 }
 
-// Behind returns the number of jobs at the end of State.Waiting that a request of a rank goes before.
+// Behind returns the number of jobs in State.Waiting that come after a request of the given rank in the policy's order.
 func (s *State) Behind(rank int) int {
 	if !s.Policy.ByRank() {
 		return 0

@@ -17,7 +17,7 @@ const (
 	// mostFall is the maximum fall of the survival between two knots. It is needed because the middle between two
 	// knots may lie on the straight line by chance.
 	mostFall = .25
-	// jumpWidth is a share of t. A fall of the survival within it is a jump.
+	// jumpWidth is the width, as a share of t, within which a fall of the survival counts as a jump.
 	jumpWidth = 1e-5
 	// mostKnots is the maximum number of knots of one law; a step function with more steps is truncated. Once other
 	// laws have manyKnots knots, the maximum is fewKnots. mostTabled is the maximum number of knots of all laws

@@ -25,7 +25,7 @@ type corrector struct {
 	Dressed, Line *linear.Model
 	Trees         [2][]*boost.Model // by level; nil before the first training
 	Blend         *blend.Blend
-	Snap          [levels][snapCount]float64 // discounted loss with each value of snap
+	Snap          [levels][snapCount]float64 // discounted loss with each candidate of snap
 	Rows          []lesson                   // training data of the trees, in order of time; nil if there is none
 	Added         int                        // number of rows added since the last training
 	Trained       int                        // number of rows in the last training

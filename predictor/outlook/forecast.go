@@ -123,7 +123,7 @@ func (f *Forecaster) forecast(ctx context.Context, p *player) (*Forecast, error)
 }
 
 // grow makes the quantiles of arrivals non-decreasing over the horizons. The corrections of the horizons are learnt
-// separately, some of them from few outcomes, so the quantiles may decrease without it.
+// separately, some of them from few outcomes, so without grow the quantiles may decrease.
 func grow(points []Point) {
 	for _, series := range []Series{ArrivedJobs, ArrivedWork} {
 		var before Quantiles

@@ -57,7 +57,7 @@ type Report struct {
 	NoEstimate Tally // no time limit
 	Raised     Tally // time limit below the runtime; Plain raises the estimate, Pyss cuts the runtime
 	Early      Tally // submit time below 0
-	Unordered  Tally // submitted before the job of the line before; put in order
+	Unordered  Tally // submitted before the job of the previous line; put in order
 	Duplicates Tally // the job number occurred before; kept
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Job is one generated job.
 type Job struct {
-	Submit  float64 // seconds since the start, which is at midnight; never smaller than that of the job before
+	Submit  float64 // seconds since the start, which is at midnight; never before the previous job's
 	Procs   int     // processors, at least 1
 	Runtime float64 // seconds, at least 1, because the logarithm is not negative
 	Class   int     // index of its parameter set in the call of New

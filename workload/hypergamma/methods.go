@@ -88,7 +88,8 @@ func (a ArrivalParams) expectedSlots() (alpha [Slots]float64) {
 	return alpha
 }
 
-// expectedJump returns E(t), summed over the day after slot t.
+// expectedJump returns E(t), the expected number of slots to the next arrival, by a sum over the 48 slots from t on;
+// see expectedSlots.
 func expectedJump(g Gamma, t int, w *[Slots]float64) float64 {
 	sum, norm, last := 0.0, 0.0, 0.0
 	for k := range Slots {

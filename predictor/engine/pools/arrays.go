@@ -106,7 +106,7 @@ type certain float64
 // Residual implements forward.Law.
 func (c certain) Residual(age, _ float64) float64 { return math.Max(0, float64(c)-age) }
 
-// repeated is the law of n consecutive jobs whose runtimes depend on each other fully.
+// repeated is the law of the total runtime of consecutive jobs that all run equally long. runs is their number.
 type repeated struct {
 	of   forward.Law
 	runs float64

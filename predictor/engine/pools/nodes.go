@@ -168,8 +168,8 @@ func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *fo
 // every returns the set of all groups.
 func (n *Nodes) every() uint64 { return ^uint64(0) >> (64 - len(n.Groups)) }
 
-// nodesFor returns the number of nodes that have the amount if each has at most most. It returns 1 if no node has
-// any.
+// nodesFor returns the minimum number of nodes that together have an amount. most is the largest amount of one node; if
+// it is 0, the result is 1.
 func nodesFor(amount, most int64) int {
 	if most <= 0 {
 		return 1

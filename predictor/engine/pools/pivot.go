@@ -31,8 +31,8 @@ type Pivot struct {
 	law               *track.Law
 }
 
-// Outlived returns the probability with which the job should have ended during the given number of last seconds of its
-// runtime so far, given that it ran at their beginning. It follows from the job's law at its start; NaN if unknown.
+// Outlived returns the probability that the job would have ended within the last given seconds, if it still ran at the
+// beginning of these seconds. It follows from the job's law at its start; NaN if unknown.
 func (p *Pivot) Outlived(seconds float64) float64 {
 	if p.law == nil || !(seconds >= 0) {
 		return math.NaN()
@@ -55,8 +55,8 @@ type share struct{ job, futures int }
 // chance.
 const leastFutures = 2
 
-// shares counts how often each root occurs (the index of a job on whose end a start depends, see forward.Sim.Pivots).
-// The most frequent root comes first. Roots of fewer than leastFutures futures are left out.
+// shares counts how often each root occurs. A root is the index of a job on whose end a start depends, see
+// forward.Sim.Pivots. The most frequent root comes first. Roots of fewer than leastFutures futures are left out.
 func shares(roots []int32) []share {
 	out := []share{}
 	sorted := slices.Clone(roots)

@@ -15,7 +15,7 @@ type policyLearner struct {
 	Old, young *policyHistory
 }
 
-// learnerEvents is the number of events that the younger learner has fewer than the older one.
+// learnerEvents is the number of events by which the older learner is ahead of the younger one.
 const learnerEvents = 100_000
 
 // MaxLearntQueues is the maximum number of queues that a learner follows. It leaves out the jobs of further queues.

@@ -217,8 +217,8 @@ type refresh struct {
 }
 
 // A pool's tables are rebuilt after a number of events that is proportional to its jobs, or after some seconds and
-// fewer events. The number is proportional because the cost of tables grows with the jobs. After how many further
-// events the tables take effect depends only on the number of jobs, not on the duration of the work.
+// fewer events. The number is proportional because the cost of tables grows with the jobs. The number of further events
+// after which the tables take effect depends only on the number of jobs, not on the duration of the work.
 const (
 	leastEvents  = 32
 	eventsPart   = 32

@@ -246,7 +246,7 @@ type Hold struct {
 	After string
 }
 
-// isKnown reports whether the reason is known that keeps the job from starting.
+// isKnown reports whether the reason that keeps the job from starting is known.
 func (h *Hold) isKnown() bool { return h.Limit || h.Until > 0 || h.After != "" }
 
 // Waits reports whether the job waits, whether held or not.

@@ -284,7 +284,7 @@ func (t *Tracker) Learn(now float64, j *Job, z float64) {
 	t.Touch(j)
 }
 
-// learnEvidence learns from a wait the facts that features compare later requests with.
+// learnEvidence learns from a wait the facts with which features compare later requests.
 func (t *Tracker) learnEvidence(now float64, j *Job, z float64) {
 	l := LastStart{now, z}
 	j.UserState.History.started(j, l)

@@ -16,9 +16,9 @@ const (
 	// featureShare is the part of the features that a tree uses. focus is how strongly it prefers features with the
 	// highest gains so far, see boost.Params. It applies to levels below tail; at higher levels it did not help.
 	featureShare, focus = .25, .8
-	// leastLeaf is the minimum number of rows in a leaf. At levels of at least tail, a leaf has so many rows that the
-	// expected number of rows above the quantile is beyond. The number is proportionally smaller with fewer than
-	// tailRows rows.
+	// leastLeaf is the minimum number of rows in a leaf. At levels of at least tail it is larger: the expected number
+	// of a leaf's rows above the quantile is then beyond. With fewer than tailRows rows, the leaf is proportionally
+	// smaller.
 	leastLeaf = 50
 	tail      = .9
 	beyond    = 20

@@ -120,7 +120,7 @@ type group struct {
 	cost      float64
 }
 
-// waits is a job that is the first of its queue in a shot, and waits.
+// waits is a waiting job that is the first of its queue in a shot.
 type waits struct {
 	shot  int
 	procs int32
