@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestLawsCatch proves that each law refuses an event that breaks it alone.
+// TestLawsCatch proves that each law fails for an event that breaks only that law.
 func TestLawsCatch(t *testing.T) {
 	o := collector.Options{Cluster: "c", MaxProcs: 8}
 	at := func(s int64) time.Time { return time.Unix(1720008000+s, 0).UTC() }
@@ -50,7 +50,7 @@ func TestLawsCatch(t *testing.T) {
 	}
 }
 
-// TestErrorLawCatches proves that an error must be a LineError with a known reason and a cause.
+// TestErrorLawCatches proves that the suite refuses an error that is not a LineError with a known reason and a cause.
 func TestErrorLawCatches(t *testing.T) {
 	if err := checkError(collector.Bad(collector.ReasonField, "f", "cause")); err != nil {
 		t.Errorf("a good error is refused: %v", err)

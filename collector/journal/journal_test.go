@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is a real journal, which systemd-journal-remote writes.
+// log is a real journal, written by systemd-journal-remote.
 type log struct {
 	t    *testing.T
 	path string
@@ -49,7 +49,7 @@ func newLog(t *testing.T) *log {
 
 const remote = "/lib/systemd/systemd-journal-remote"
 
-// began is the time of the first entry. Each further entry is a second later.
+// began is the time of the first entry. Each further entry is one second later.
 var began = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 
 // export returns an entry in systemd's export format.
@@ -70,7 +70,7 @@ func (l *log) add(entries ...string) {
 	}
 }
 
-// messages returns entries of slurmctld.
+// messages returns entries of slurmctld with the given messages.
 func (l *log) messages(texts ...string) (entries []string) {
 	for _, text := range texts {
 		entries = append(entries, l.export("SYSLOG_IDENTIFIER=slurmctld", "MESSAGE="+text))
@@ -94,7 +94,7 @@ func (l *log) follow(checkpoint []byte, change func(*journal.Config), opts tail.
 	return f
 }
 
-// seen holds the contents of batches.
+// seen has the contents of batches.
 type seen struct {
 	lines      []string
 	problems   []tail.Problem
@@ -102,7 +102,7 @@ type seen struct {
 	caughtUp   bool
 }
 
-// read takes batches until a condition holds.
+// read takes batches until done returns true.
 func (l *log) read(f *journal.Follower, s *seen, done func() bool) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
@@ -127,8 +127,8 @@ func (s *seen) add(b tail.Batch) {
 	s.checkpoint, s.caughtUp = bytes.Clone(b.Checkpoint), b.CaughtUp
 }
 
-// TestLines proves what an entry becomes: a line of slurmctld's log with the time at which the message was sent, or
-// else received.
+// TestLines proves that an entry becomes a line of slurmctld's log, with the time at which the message was sent, or
+// otherwise received.
 func TestLines(t *testing.T) {
 	l := newLog(t)
 	sent := began.Add(100*time.Millisecond + 250*time.Microsecond).UnixMicro()
@@ -199,7 +199,7 @@ func TestEventsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// numbers returns texts that differ from each other.
+// numbers returns texts with the numbers from to to-1.
 func numbers(from, to int) (texts []string) {
 	for i := from; i < to; i++ {
 		texts = append(texts, fmt.Sprintf("message %d", i))
@@ -216,8 +216,8 @@ func stripped(lines []string) (texts []string) {
 	return texts
 }
 
-// TestFollow proves that existing entries are read first, that their end is known, and that further entries come as
-// they are added. A start at the end skips the existing entries.
+// TestFollow proves that existing entries are read first, that their end is noticed, and that further entries are read
+// as they are added. A start at the end skips the existing entries.
 func TestFollow(t *testing.T) {
 	l := newLog(t)
 	l.add(l.messages(numbers(0, 10)...)...)
@@ -253,8 +253,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestKills proves that readers that are killed at random moments lose nothing and commit nothing twice, while the log
-// grows. Each reader continues at the checkpoint that was committed last.
+// TestKills proves that readers that are killed at random moments while the log grows lose nothing and commit nothing
+// twice. Each reader continues from the last committed checkpoint.
 func TestKills(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -289,8 +289,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// TestLost proves that it is reported if a journal no longer has the entry of the checkpoint, and that the journal is
-// then read from its first entry on.
+// TestLost proves that the reader reports if a journal no longer has the entry of the checkpoint, and then reads the
+// journal from its first entry on.
 func TestLost(t *testing.T) {
 	for name, left := range map[string]int{"some are left": 4, "nothing is left": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -351,8 +351,8 @@ waitcast_tail_suppressed_total{source="a"} 42
 	}
 }
 
-// TestFailures proves that an unreadable journal is reported once, with what to do. The report lasts until the
-// journal can be read. Then the journal is read.
+// TestFailures proves that an unreadable journal is reported once, with advice. The report lasts until the journal can
+// be read; then the journal is read.
 func TestFailures(t *testing.T) {
 	l := newLog(t)
 	l.add(l.messages("one")...)

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// TestInteger proves that plain decimal integers of up to 18 digits are read as by strconv, and that nothing else is
-// read.
+// TestInteger proves that plain decimal integers of up to 18 digits are parsed as by strconv, and that all other texts
+// are refused.
 func TestInteger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.StringMatching(`-?[0-9]{0,20}`), rapid.String()).Draw(t, "text")
@@ -29,7 +29,7 @@ func TestInteger(t *testing.T) {
 	})
 }
 
-// TestNames proves that names come back unchanged, even after more names than are kept.
+// TestNames proves that names are returned unchanged, even after more names than are kept.
 func TestNames(t *testing.T) {
 	var n logtext.Names
 	for i := range 40_000 {
@@ -43,8 +43,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDay proves that every time of a day, also on a day with a change of the clocks, is the instant of Go's own zone
-// rules. If clocks show a time twice, the result is the instant of the first pass.
+// TestDay proves that every time of a day, even of a day with a clock change, becomes the instant by Go's own zone
+// rules. A time that occurs twice becomes its first instant.
 func TestDay(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu"} {
 		loc, err := time.LoadLocation(zone)
@@ -60,7 +60,7 @@ func TestDay(t *testing.T) {
 				got := time.Unix(d.Instant(seconds), 0).In(loc)
 				wall := date.Add(time.Duration(seconds) * time.Second)
 				if got.Format(time.DateTime) != wall.Format(time.DateTime) {
-					// only a time that the clocks skip may come out differently
+					// Only a time that the clocks skip may differ.
 					again := time.Date(2024, wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, loc)
 					if again.Format(time.DateTime) == wall.Format(time.DateTime) {
 						t.Errorf("%s: %s read as %s", zone, wall.Format(time.DateTime), got)
@@ -84,8 +84,8 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestPass proves which of two passes of an hour is meant. The clock decides if it is known. Otherwise the order of
-// the lines decides. Without either, the first pass is meant.
+// TestPass proves which of the two instants of a time that occurs twice is used: the one that the clock indicates, if
+// it is known; otherwise the one that the order of the lines indicates; otherwise the first one.
 func TestPass(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// All lines were written by hand after the documentation that the package comment names, because no LSF was at hand.
+// All lines were written by hand from the documentation that the package comment names, because no LSF was available.
 
 const usage = "0.06 0.27 1480 0 -1 0 0 1477 0 0 0 0 -1 0 0 0 13 8 -1"
 
-// newLine holds the fields of a JOB_NEW record of job 7. The zero value is a job of 8 processors without a limit.
+// newLine has the fields of a JOB_NEW record of job 7. The zero value is a job of 8 processors without a limit.
 type newLine struct {
 	kind, procs, submit, begin, limits, name, hosts, files, ports, strings, options2 string
 }
@@ -45,7 +45,7 @@ func (l newLine) String() string {
 		or(l.options2, "5136"))
 }
 
-// finishLine holds the fields of a JOB_FINISH record of job 7, which ran from 1720008060 to 1720008360.
+// finishLine has the fields of a JOB_FINISH record of job 7, which ran from 1720008060 to 1720008360.
 type finishLine struct {
 	procs, submit, start, hosts, name, strings, idx, tail string
 }
@@ -264,13 +264,13 @@ func acctSuite() formattest.Suite {
 	}
 }
 
-// TestConformance proves what all formats promise.
+// TestConformance runs the conformance suite of all formats on both formats of LSF.
 func TestConformance(t *testing.T) {
 	t.Run("events", func(t *testing.T) { formattest.Run(t, eventsSuite()) })
 	t.Run("acct", func(t *testing.T) { formattest.Run(t, acctSuite()) })
 }
 
-// TestGolden proves the meaning of whole hand-made files, line by line.
+// TestGolden checks the events of whole hand-written files, line by line.
 func TestGolden(t *testing.T) {
 	for name, s := range map[string]formattest.Suite{"events": eventsSuite(), "acct": acctSuite()} {
 		t.Run(name, func(t *testing.T) {
@@ -279,8 +279,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestFold proves the result of the hand-made lsb.events: when each job ran or that it never did, and that reading the
-// file twice changes nothing. (A new file begins with the old records of the jobs that are still there.)
+// TestFold checks the result of the hand-written lsb.events: when each job ran, or that it never did. Reading the file
+// twice changes nothing, because a new file of LSF begins with the old records of the jobs that still exist.
 func TestFold(t *testing.T) {
 	text, err := os.ReadFile("testdata/events.log")
 	if err != nil {
@@ -362,7 +362,7 @@ func benchmark(b *testing.B, format collector.Format, lines []string) {
 	b.ReportMetric(float64(size)/1e6/b.Elapsed().Seconds(), "MB/s")
 }
 
-// BenchmarkEvents reads the records of a life: new, start, accept, execute, status, clean.
+// BenchmarkEvents parses the records of a job's life: new, start, accept, execute, status, clean.
 func BenchmarkEvents(b *testing.B) {
 	var lines []string
 	for i := range 1000 {

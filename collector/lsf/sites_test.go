@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestAcctOfOtherSites reads JOB_FINISH records of LSF 9.11, with hosts compressed and listed. The job asked for 128
-// processors (fields 7 and maxNumProcessors) and ran on them from 1389642771 to 1389683139.
+// TestAcctOfOtherSites parses JOB_FINISH records of LSF 9.11, with hosts compressed and listed. The job requested 128
+// processors (field 7 and maxNumProcessors) and ran on them from 1389642771 to 1389683139.
 func TestAcctOfOtherSites(t *testing.T) {
 	for file, jobs := range map[string]int{"logs/lsb.acct": 2, "logs/lsb.acct.utf8": 1} {
 		text, err := os.ReadFile(refdata.Shared(t, file))

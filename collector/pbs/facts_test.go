@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestFactsOfAServer proves the meaning of the settings of a fixture by pbs_queue_attributes(7B) and
-// pbs_server_attributes(7B) of OpenPBS, because no PBS is at hand. Settings of one owner come before those of any
+// TestFactsOfAServer checks the facts from the settings in a fixture against pbs_queue_attributes(7B) and
+// pbs_server_attributes(7B) of OpenPBS, because no PBS was available. Settings of one owner come before those of any
 // owner.
 func TestFactsOfAServer(t *testing.T) {
 	text, err := os.ReadFile("testdata/facts/print-server.txt")
@@ -67,8 +67,8 @@ func TestFactsOfAServer(t *testing.T) {
 	}
 }
 
-// TestFactsThatAreNone proves that an unreadable line is refused without any effect on the others, and that foreign
-// output is an error.
+// TestFactsThatAreNone proves that an unreadable line is refused without an effect on other lines, and that output of
+// another program is an error.
 func TestFactsThatAreNone(t *testing.T) {
 	for _, line := range []string{
 		"set queue workq max_run = [u:PBS_GENERIC=many]", "set queue workq max_run = [x:ann=5]",
@@ -92,7 +92,7 @@ func TestFactsThatAreNone(t *testing.T) {
 	}
 }
 
-// FuzzFacts proves that no output makes the reader fail, and that every limit has a scope.
+// FuzzFacts proves that no output makes the reader panic, and that every limit has a scope.
 func FuzzFacts(f *testing.F) {
 	text, err := os.ReadFile("testdata/facts/print-server.txt")
 	if err != nil {

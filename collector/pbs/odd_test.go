@@ -29,8 +29,8 @@ func parsed(text []byte) (events []job.Event, bad map[int]error, notices map[int
 	return events, bad, notices
 }
 
-// TestOddNodeCount proves that an unreadable node count is a notice if the processors are known from another field,
-// and that the line is bad otherwise.
+// TestOddNodeCount proves that an unreadable node count causes a notice if another field has the processors, and that
+// the line is bad otherwise.
 func TestOddNodeCount(t *testing.T) {
 	const record = "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "
 	const odd = "Resource_List.nodect=1:ppn=24:gpu=4"
@@ -48,7 +48,7 @@ func TestOddNodeCount(t *testing.T) {
 	}
 }
 
-// TestSharedSites proves that nine records of nine sites are nine jobs without a bad line.
+// TestSharedSites proves that nine records of nine sites are read as nine jobs without a bad line.
 func TestSharedSites(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, "logs/pbs-accounting"))
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// unix is 2024-07-03 12:00:00 UTC, 14:00:00 in Berlin. Every line below was written by hand after the documentation.
+// unix is 2024-07-03 12:00:00 UTC, which is 14:00:00 in Berlin. Every line below was written by hand from the
+// documentation.
 const unix = 1720008000
 
 func at(seconds int64) time.Time { return time.Unix(unix+seconds, 0).UTC() }
@@ -39,7 +40,7 @@ func suite(tb testing.TB) formattest.Suite {
 	}
 }
 
-// american turns "2006-01-02 15:04:05" into "01/02/2006 15:04:05".
+// american converts "2006-01-02 15:04:05" to "01/02/2006 15:04:05".
 func american(wall string) string { return wall[5:7] + "/" + wall[8:10] + "/" + wall[:4] + wall[10:] }
 
 func event(kind job.Kind, id string, when time.Time, a job.Attributes, t job.Times) []job.Event {
@@ -195,7 +196,7 @@ func openCases() []formattest.Case {
 	}
 }
 
-// silentCases returns records that say nothing about a job's life.
+// silentCases returns records that do not concern a job's life.
 func silentCases() []formattest.Case {
 	lines := []string{
 		"07/03/2024 14:00:00;L;license;floating license hour:3 day:3 month:6 max:9",
@@ -268,7 +269,7 @@ func TestConformance(t *testing.T) { formattest.Run(t, suite(t)) }
 
 func FuzzParse(f *testing.F) { formattest.Fuzz(f, suite(f)) }
 
-// TestGolden reads a day of each server. The files were written by hand after the servers' documentation.
+// TestGolden parses a day of each server. The files were written by hand from the servers' documentation.
 func TestGolden(t *testing.T) {
 	s := suite(t)
 	s.Options.MaxProcs = 64

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestReservationQueues proves that the queues of reservations count as one queue in every kind of record, except one
-// that the configuration names.
+// TestReservationQueues proves that the queues of reservations are counted as one queue in every kind of record, except
+// a queue that the configuration names.
 func TestReservationQueues(t *testing.T) {
 	parser := pbs.Format().New(collector.Options{Cluster: "alpha", Location: time.UTC, Queues: []string{"M1", "work"}})
 	const theirs = collector.ReservationQueue

@@ -24,7 +24,8 @@ func sample(loc *time.Location) pbs.Record {
 	}
 }
 
-// TestAppendLines compares with lines written by hand after acct_job, account_jobstr and account_jobend of OpenPBS.
+// TestAppendLines compares appended records with lines written by hand from acct_job, account_jobstr and account_jobend
+// of OpenPBS.
 func TestAppendLines(t *testing.T) {
 	rec := sample(berlin(t))
 	const who = `user=ann group=staff account="phys lab" jobname=cfd queue=workq ctime=1720008000 qtime=1720008001 ` +
@@ -62,8 +63,8 @@ func TestAppendKeepsLines(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsRead proves by random records that the parser reads back what the writer wrote, in a zone with
-// changes of the clocks. Queues of reservations are left out, because they are read as one queue.
+// TestWhatIsWrittenIsRead proves with random records that the parser reads back the values that were written, in a zone
+// with clock changes. Queues of reservations are left out, because they are read as one queue.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	loc := berlin(t)
 	word := rapid.StringMatching(`[A-Za-z0-9_.=,@-]{1,12}`)
@@ -119,8 +120,8 @@ func parseAll(log []byte, o collector.Options) ([]job.Event, error) {
 	return got, nil
 }
 
-// TestClockAgainstGo proves that local times are read as by Go's time package, wherever they are unambiguous: every
-// half hour of a year in zones of every kind.
+// TestClockAgainstGo proves that unambiguous local times are read as by Go's time package: every half hour of a year,
+// in zones of every kind.
 func TestClockAgainstGo(t *testing.T) {
 	for _, zone := range []string{
 		"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "Asia/Kathmandu",
@@ -187,7 +188,7 @@ func BenchmarkOpenPBS(b *testing.B) {
 	benchmarkLines(b, lines)
 }
 
-// BenchmarkTorque parses Torque's short Q and long S and E, with every slot listed.
+// BenchmarkTorque parses Torque's short Q records and its long S and E records, which list every slot.
 func BenchmarkTorque(b *testing.B) {
 	var lines [][]byte
 	for i := range 1000 {

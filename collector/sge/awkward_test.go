@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fold folds lines, each with its format. It returns, by id, the last life of every job that left, and how many lives
-// each job had.
+// fold folds lines, each with its own format. It returns, by id, the last life of every job that left, and the number
+// of lives of each job.
 func fold(t *testing.T, lines []string, format func(i int) collector.Format) (map[string]life, map[string]int) {
 	t.Helper()
 	state, lives, count := cluster.New("c", 64), make(map[string]life), make(map[string]int)
@@ -62,8 +62,8 @@ func linesOf(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-// qacct holds what qacct printed about the last try of every job in testdata/real, in seconds after the epoch below,
-// and the first submission.
+// qacct has the output of qacct about the last attempt of every job in testdata/real, in seconds after qacctEpoch, and
+// the first submission of the job.
 var qacct = map[string]struct {
 	first, submit, start, end int64
 	procs                     int
@@ -93,9 +93,9 @@ var qacct = map[string]struct {
 
 const qacctEpoch = 1795185200
 
-// TestAwkwardReporting proves on records of a real Grid Engine that every awkward job has one life in the end, with the
+// TestAwkwardReporting proves on records of a real Grid Engine that every awkward job finally has one life, with the
 // times, the size and the limit of qacct. In particular, if one task of an array is rescheduled, the other tasks do not
-// come back as waiting jobs.
+// wait again.
 func TestAwkwardReporting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {
@@ -121,7 +121,8 @@ func TestAwkwardReporting(t *testing.T) {
 	}
 }
 
-// TestAwkwardAccounting proves the same for the accounting file, which has only the last tries.
+// TestAwkwardAccounting proves the same as TestAwkwardReporting for the accounting file, which has only the last
+// attempts.
 func TestAwkwardAccounting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {
@@ -134,8 +135,8 @@ func TestAwkwardAccounting(t *testing.T) {
 	}
 }
 
-// TestSecondTryElsewhere proves that a rescheduled job ends in the queue and with the size of its last try, whichever
-// of the two files has the end first.
+// TestSecondTryElsewhere proves that a rescheduled job finally has the queue and the size of its last attempt,
+// whichever of the two files reports the end first.
 func TestSecondTryElsewhere(t *testing.T) {
 	first := strings.Replace(line{failed: "25", slots: "2"}.String(), "all.q", "long.q", 1)
 	second := line{times: "1720008361:1720008370:1720008400"}.String()

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// quotas returns the facts of a readable text, and its notes.
+// quotas returns the facts and the notes from a text in which no line is bad.
 func quotas(t *testing.T, text string) (*job.Facts, []string) {
 	t.Helper()
 	r := sge.ReadFacts([]byte(text))
@@ -26,7 +26,7 @@ func quotas(t *testing.T, text string) (*job.Facts, []string) {
 	return r.Facts, notes
 }
 
-// TestFactsOfQuotas proves what a real Grid Engine 8.1.9 printed about quotas made by qconf -Arqs.
+// TestFactsOfQuotas checks the facts from the output of a real Grid Engine 8.1.9 with quotas made by qconf -Arqs.
 func TestFactsOfQuotas(t *testing.T) {
 	text, err := os.ReadFile("testdata/facts/qconf-srqs.txt")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestFactsOfQuotas(t *testing.T) {
 	}
 }
 
-// TestFactsOfRules proves rules by sge_resource_quota(5): filters in any spacing, expanded lists, disabled sets, and
+// TestFactsOfRules checks rules by sge_resource_quota(5): filters with any spacing, expanded lists, disabled sets, and
 // rules that are not simulated.
 func TestFactsOfRules(t *testing.T) {
 	set := func(rules ...string) string {

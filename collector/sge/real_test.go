@@ -19,12 +19,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The logs below slurm/samples/gridengine are from a real Grid Engine 8.1.9. They have 33 jobs, among them an array of
-// 4 tasks, one that was deleted while it waited (29), one over its limit (32), one deleted while it ran (35) and one
+// The logs in slurm/samples/gridengine are from a real Grid Engine 8.1.9. They have 33 jobs, among them an array of 4
+// tasks, a job that was deleted while it waited (29), one over its limit (32), one deleted while it ran (35) and one
 // rescheduled and then deleted (36).
 const samples = "slurm/samples/gridengine/"
 
-// life holds what the tests compare of a job. The value 0 means an unknown instant.
+// life has the fields of a job that the tests compare. The value 0 means an unknown instant.
 type life struct {
 	Submit, Start, End int64
 	Queue              string
@@ -32,8 +32,8 @@ type life struct {
 	Limit              time.Duration
 }
 
-// follow folds a file's events. It returns, by id, the lives of the jobs that left, the picture at the end, and the
-// events that the fold could not use because it knew too little.
+// follow folds the events of a file up to an instant. It returns, by id, the lives of the jobs that left, the picture
+// at the end, and the events that the fold could not use because it knew too little.
 func follow(t *testing.T, format collector.Format, name string, until int64) (map[string]life, *cluster.State,
 	[]job.Event) {
 	t.Helper()
@@ -71,7 +71,7 @@ func follow(t *testing.T, format collector.Format, name string, until int64) (ma
 
 const forever = 1 << 40
 
-// accounts reads the lives of all jobs that ran from the sample's accounting file, with other code than the parser.
+// accounts reads the lives of all jobs that ran from the sample's accounting file, independently of the parser.
 func accounts(t *testing.T) map[string]life {
 	t.Helper()
 	text, err := os.ReadFile(refdata.Shared(t, samples+"accounting"))
@@ -105,7 +105,8 @@ func accounts(t *testing.T) map[string]life {
 	return want
 }
 
-// TestRealAccounting proves the accounting format on a real file: all 34 tasks that ran, in every compared field.
+// TestRealAccounting proves that the accounting format gives all 34 tasks that ran in a real file, in every compared
+// field.
 func TestRealAccounting(t *testing.T) {
 	want := accounts(t)
 	if len(want) != 34 { // 33 jobs; job 28 has 4 tasks; jobs 29 and 36 never ran to an end
@@ -120,8 +121,8 @@ func TestRealAccounting(t *testing.T) {
 	}
 }
 
-// TestRealReporting compares the reporting format with the accounting file of the same hours: submission, start and end
-// of all jobs, and the ends of the two that the accounting file lacks.
+// TestRealReporting compares the events of the reporting file with the accounting file of the same hours: submission,
+// start and end of all jobs, and the ends of two jobs that the accounting file lacks.
 func TestRealReporting(t *testing.T) {
 	want := accounts(t)
 	const first = 1795163000
@@ -144,9 +145,9 @@ func TestRealReporting(t *testing.T) {
 	}
 }
 
-// TestRealStartsAreLive proves that the start that the reporting file gives at once equals the start in the
-// accounting file, within a second: one comes from the master's clock, the other from the execution host's. The start
-// is never taken from the record of the end.
+// TestRealStartsAreLive proves that the start that the reporting file reports immediately equals the start in the
+// accounting file within a second, because one comes from the master's clock and the other from the execution host's.
+// The start is never taken from the record of the end.
 func TestRealStartsAreLive(t *testing.T) {
 	want := accounts(t)
 	text, err := os.ReadFile(refdata.Shared(t, samples+"reporting"))
@@ -174,7 +175,7 @@ func TestRealStartsAreLive(t *testing.T) {
 	}
 }
 
-// TestRealQacct proves the captured answers of qacct: the instants of job 35 and of the tasks of job 28.
+// TestRealQacct compares the events with captured answers of qacct: the instants of job 35 and of the tasks of job 28.
 func TestRealQacct(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, samples+"qacct.txt"))
 	if err != nil {
@@ -207,8 +208,8 @@ func TestRealQacct(t *testing.T) {
 	}
 }
 
-// TestRealQstat proves that the folded picture of the minute in which qstat was run has the same running and waiting
-// jobs.
+// TestRealQstat proves that the picture at the minute in which qstat was run has the same running and waiting jobs as
+// qstat.
 func TestRealQstat(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, samples+"qstat.xml"))
 	if err != nil {

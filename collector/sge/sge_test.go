@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// usage holds the fields ru_utime to ru_nivcsw.
+// usage has the fields ru_utime to ru_nivcsw.
 const usage = "0.1:0.1:4560.000000:0:0:0:0:552:1:0:328.000000:16:0:0:0:15:20"
 
-// line holds the fields of an accounting record of job 7, which ran from 1720008060 to 1720008360 on 8 slots.
+// line has the fields of an accounting record of job 7, which ran from 1720008060 to 1720008360 on 8 slots.
 type line struct {
 	times, failed, status, slots, task, category, tail string
 }
@@ -148,12 +148,12 @@ func accountingSuite() formattest.Suite {
 	}
 }
 
-// jobLog returns a job_log record of job 7, which was submitted at 0.
+// jobLog returns a job_log record of job 7, which was submitted at second 0.
 func jobLog(seconds int, event, task, peTask string) string {
 	return jobLogIn("", seconds, event, task, peTask)
 }
 
-// jobLogIn returns the same of a job in a state.
+// jobLogIn returns the record of jobLog for a job in the given state.
 func jobLogIn(state string, seconds int, event, task, peTask string) string {
 	t := at(seconds).Unix()
 	return fmt.Sprintf("%d:job_log:%d:%s:7:%s:%s:%s:master:localhost:0:1024:1720008000:cfd:ann:staff::dep:sge:a "+
@@ -246,13 +246,13 @@ func reportingSuite() formattest.Suite {
 	}
 }
 
-// TestConformance proves what all formats promise.
+// TestConformance runs the conformance suite of all formats on both formats of Grid Engine.
 func TestConformance(t *testing.T) {
 	t.Run("accounting", func(t *testing.T) { formattest.Run(t, accountingSuite()) })
 	t.Run("reporting", func(t *testing.T) { formattest.Run(t, reportingSuite()) })
 }
 
-// TestGolden proves the meaning of whole hand-made files, line by line.
+// TestGolden checks the events of whole hand-written files, line by line.
 func TestGolden(t *testing.T) {
 	for name, s := range map[string]formattest.Suite{"accounting": accountingSuite(), "reporting": reportingSuite()} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMessagesNameTheRemedy proves that the messages about the commonest mistakes of configuration say what to do.
+// TestMessagesNameTheRemedy proves that the messages about the most common mistakes of configuration contain advice.
 func TestMessagesNameTheRemedy(t *testing.T) {
 	for _, c := range []struct {
 		format collector.Format
@@ -313,7 +313,7 @@ func BenchmarkAccounting(b *testing.B) {
 	benchmark(b, sge.Accounting(), lines)
 }
 
-// BenchmarkReporting reads the records of a job's life: new_job, pending, sent, delivered, acct, finished, deleted.
+// BenchmarkReporting parses the records of a job's life: new_job, pending, sent, delivered, acct, finished, deleted.
 func BenchmarkReporting(b *testing.B) {
 	var lines []string
 	for i := range 1000 {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestAccountingOfOtherSites reads records of Grid Engine (seconds) and of Univa Grid Engine (milliseconds, more
+// TestAccountingOfOtherSites parses records of Grid Engine (seconds) and of Univa Grid Engine (milliseconds, more
 // fields). The expected values are fields 6, 1, 35 (slots), 9, 10 and 11 of the files.
 func TestAccountingOfOtherSites(t *testing.T) {
 	const first = "22947 myqueue 1 1310761621.000 1311095354.000 1311095414.000"

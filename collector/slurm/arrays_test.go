@@ -10,17 +10,17 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// arrayRow returns squeue's row of an array's waiting tasks.
+// arrayRow returns squeue's row for the waiting tasks of an array.
 func arrayRow(list string) shown { return shown{id: "9_[" + list + "]", raw: "9", submit: 10} }
 
-// taskRow returns squeue's row of a running task.
+// taskRow returns squeue's row for a running task.
 func taskRow(index int, start int64) shown {
 	return shown{id: fmt.Sprintf("9_%d", index), raw: fmt.Sprint(100 + index), state: "RUNNING", submit: 10,
 		start: start}
 }
 
-// TestSnapshotCountsTasks proves that a waiting array is one event with the number of its tasks, in each notation. Of a
-// list that was cut off it counts the visible tasks.
+// TestSnapshotCountsTasks proves that a waiting array is one event with the number of its tasks, in each notation. In a
+// truncated list the visible tasks are counted.
 func TestSnapshotCountsTasks(t *testing.T) {
 	for list, want := range map[string]int{
 		"0-99999": 100_000, "0-999": 1000, "3-6,8%2": 5, "0-9:3%2": 4, "7": 1, "5-3999:2%3": 1998, "1,3,5,...": 3,
@@ -34,8 +34,8 @@ func TestSnapshotCountsTasks(t *testing.T) {
 	}
 }
 
-// TestSnapshotCorrectsTasks proves what a snapshot reports about the number of waiting tasks, depending on the picture
-// of the array and on the other rows of squeue. The row of the array always comes from a snapshot at second 60.
+// TestSnapshotCorrectsTasks proves how a snapshot corrects the number of waiting tasks, depending on the array in the
+// picture and on the other rows of squeue. The row of the array always comes from a snapshot at second 60.
 func TestSnapshotCorrectsTasks(t *testing.T) {
 	type picture = map[string]slurm.Live
 	waits := func(tasks int) slurm.Live {
@@ -105,7 +105,7 @@ func TestSnapshotCorrectsTasks(t *testing.T) {
 	}
 }
 
-// TestSnapshotPriority proves that a priority is reported when it has moved by more than a twentieth, and only for
+// TestSnapshotPriority proves that a priority is reported when it has changed by more than a twentieth, and only for
 // waiting jobs.
 func TestSnapshotPriority(t *testing.T) {
 	s := newStage(t, false, "")
@@ -127,7 +127,7 @@ func TestSnapshotPriority(t *testing.T) {
 	}
 }
 
-// TestSnapshotGPUs proves that a job has the GPUs that Slurm accounts for, or else those that it asked for.
+// TestSnapshotGPUs proves that a job has the GPUs that Slurm accounts for, or otherwise those that it requested.
 func TestSnapshotGPUs(t *testing.T) {
 	for _, c := range []struct {
 		name, tres, perNode string
@@ -155,7 +155,7 @@ func TestSnapshotGPUs(t *testing.T) {
 	}
 }
 
-// TestSnapshotMemory proves that memory is read in Slurm's units, of 1,024 each.
+// TestSnapshotMemory proves that memory is read in Slurm's units, each 1,024 times the previous one.
 func TestSnapshotMemory(t *testing.T) {
 	for text, want := range map[string]int64{
 		"4000M": 4000 << 20, "62.50G": 125 << 29, "1T": 1 << 40, "512K": 512 << 10, "300": 300 << 20, "0": 0,
@@ -168,9 +168,8 @@ func TestSnapshotMemory(t *testing.T) {
 	}
 }
 
-// TestSnapshotThrottle proves that the throttle of an array comes from squeue's list of waiting tasks and from the
-// array's running tasks. A throttle is reported when it changes, and withdrawn when it is gone. A single last task
-// shows no throttle.
+// TestSnapshotThrottle proves that the throttle of an array comes from squeue's list of waiting tasks, and also applies
+// to the array's running tasks. It is reported when it changes or is removed. A single last task shows no throttle.
 func TestSnapshotThrottle(t *testing.T) {
 	s := newStage(t, true, "")
 	throttles := func(second int64, want int, rows ...shown) {
@@ -201,7 +200,7 @@ func TestSnapshotThrottle(t *testing.T) {
 	}
 }
 
-// TestSnapshotDependency proves what jobs wait for, by the texts that squeue of a real Slurm 22.05 prints.
+// TestSnapshotDependency checks the jobs on which a job depends, by texts that squeue of a real Slurm 22.05 printed.
 func TestSnapshotDependency(t *testing.T) {
 	for text, want := range map[string]string{
 		"(null)": "", "afterok:1(unfulfilled)": "1",

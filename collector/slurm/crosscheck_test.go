@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// life is one try of a job, from its submission (or requeue) to its end.
+// life is one attempt of a job, from its submission (or requeue) to its end.
 type life struct {
 	submit, start, end time.Time
 	how                string // "ended", "canceled" or "requeued"; "" while it lives
@@ -28,7 +28,7 @@ type life struct {
 	queue, user        string
 }
 
-// lives holds the tries of each job, in their order.
+// lives has the attempts of each job, in their order.
 type lives map[string][]*life
 
 func (l lives) at(id string, attempt int) *life {
@@ -96,8 +96,8 @@ func fold(events []job.Event) lives {
 	return out
 }
 
-// sacctTruth reads a captured sacct dump with its own code. It takes the 24 columns after the name from the right, so
-// that the characters of a name do no harm.
+// sacctTruth reads a captured sacct dump independently of the parser. It finds the 24 columns after the name from the
+// right, so that any characters in a name do no harm.
 func sacctTruth(tb testing.TB, path string) lives {
 	tb.Helper()
 	file, err := os.Open(path)
@@ -155,8 +155,8 @@ func truthTime(tb testing.TB, text string) time.Time {
 	return at
 }
 
-// differences lists the differences of lives: instants more than a second apart, and another kind of end. The caller
-// leaves out the fields that a source never has.
+// differences lists the differences between lives: instants more than a second apart, and different kinds of end. The
+// caller leaves out the fields that a source never has.
 func differences(want, got lives, attributes bool) []string {
 	var out []string
 	say := func(id string, n int, format string, args ...any) {
@@ -222,7 +222,7 @@ func checkDifferences(t *testing.T, want, got lives, attributes bool, known []st
 	}
 }
 
-// TestLoadAgainstSacct proves that the job completion log and the controller's log, each alone, have the same lives of
+// TestLoadAgainstSacct proves that the job completion log alone and the controller's log alone give the same lives of
 // 450 jobs of a busy cluster as sacct.
 func TestLoadAgainstSacct(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/load")
@@ -248,8 +248,8 @@ func TestLoadAgainstSacct(t *testing.T) {
 	}
 }
 
-// launchFailed returns the differences from the first tries of two jobs whose launch failed. sacct forgot these tries,
-// and both logs have them.
+// launchFailed returns the differences in the first attempts of two jobs whose launch failed. Both logs have these
+// attempts, but sacct has lost them.
 func launchFailed() []string {
 	return []string{
 		"61 try 0: end 08:37:14, want 08:38:36",
@@ -261,12 +261,14 @@ func launchFailed() []string {
 	}
 }
 
-// requeuedThere returns the differences from the ends of those first tries, which only the controller's log gives.
+// requeuedThere returns the differences in the ends of the first attempts of launchFailed. Only the controller's log
+// has these ends.
 func requeuedThere() []string {
 	return []string{"61 try 0: requeued, want ended", "62 try 0: requeued, want ended"}
 }
 
-// TestCasesAgainstSacct proves the same for one job of every awkward kind, and names every remaining difference.
+// TestCasesAgainstSacct proves the same as TestLoadAgainstSacct for one job of every awkward kind, and names every
+// remaining difference.
 func TestCasesAgainstSacct(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/cases")
 	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))
@@ -290,8 +292,8 @@ func TestCasesAgainstSacct(t *testing.T) {
 	}
 }
 
-// TestLogWithJobcomp proves that the two logs of one cluster do not disturb each other: together they differ from sacct
-// only where each of them differs alone.
+// TestLogWithJobcomp proves that the two logs of one cluster can be read together: they then differ from sacct only
+// where each of them differs alone.
 func TestLogWithJobcomp(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/cases")
 	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))

@@ -32,7 +32,7 @@ func logSuite(tb testing.TB) formattest.Suite {
 
 const stamp = "[2026-11-20T09:00:00.636] "
 
-// told returns an event at the instant of stamp.
+// told returns an event at the instant of the constant stamp.
 func told(kind job.Kind, id string, a job.Attributes) job.Event {
 	when := milli(636)
 	ev := event(kind, id, when, a, job.Times{})
@@ -122,7 +122,7 @@ func logGood() []formattest.Case {
 			told(job.Update, "20", job.Attributes{TimeLimit: 2 * time.Minute})),
 		line("partition changed", "_update_job: setting partition to medium for JobId=20",
 			told(job.Update, "20", job.Attributes{Queue: "medium"})),
-		// This follows the format strings of newer versions: %pI in src/common/log.c of 25.11,
+		// These lines follow the format strings of newer versions: %pI in src/common/log.c of 25.11,
 		// src/slurmctld/job_scheduler.c since 23.11 and job_mgr.c of 25.11.
 		line("submitted, with a SLUID",
 			"_slurm_rpc_submit_batch_job: JobId=2 SLUID=s4ZK0YQ2G8X00 InitPrio=3019 usec=350",
@@ -230,13 +230,13 @@ func FuzzLog(f *testing.F) {
 	formattest.Fuzz(f, logSuite(f))
 }
 
-// TestLogGolden reads lines of a real slurmctld 22.05.
+// TestLogGolden parses lines of a real slurmctld 22.05.
 func TestLogGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Log(nil)), "testdata/slurmctld.log", "testdata/slurmctld.json")
 }
 
-// waysToWrite returns all forms in which one message at 2026-11-20 09:00:00.636 in Berlin is written to a file, grouped
-// by precision: to the second, to the millisecond, or finer.
+// waysToWrite returns one message at 2026-11-20 09:00:00.636 in Berlin in all forms in which it may be written to a
+// file. The suffix of a key is the precision of the time.
 func waysToWrite() map[string]string {
 	const msg = "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0"
 	return map[string]string{
@@ -284,8 +284,8 @@ func TestLogTimes(t *testing.T) {
 	}
 }
 
-// TestLogYear proves how a time without a year is read: it is the latest such instant that is at most a day in the
-// future. The cases include the turn of a year and leap days.
+// TestLogYear proves that a time without a year is read as the latest such instant that is at most a day in the future,
+// even at the turn of a year and on leap days.
 func TestLogYear(t *testing.T) {
 	for _, c := range []struct{ now, stamp, want string }{
 		{"2026-11-20T10:00:00Z", "Nov 20 09:00:00", "2026-11-20T09:00:00Z"},
@@ -311,7 +311,8 @@ func TestLogYear(t *testing.T) {
 	}
 }
 
-// TestLogRequeueThenDone proves that the "done" of a requeued try does not end the job, and that the next "done" does.
+// TestLogRequeueThenDone proves that the "done" of a requeued attempt does not end the job, and that the next "done"
+// does.
 func TestLogRequeueThenDone(t *testing.T) {
 	lines := []string{
 		"_job_complete: JobId=61 WEXITSTATUS 0", "_job_complete: requeue JobId=61 per user/system request",
@@ -328,7 +329,8 @@ func TestLogRequeueThenDone(t *testing.T) {
 	}
 }
 
-// TestLogManyTasks proves that a kill of more tasks than an array can have is cut off and reported.
+// TestLogManyTasks proves that a kill of more tasks than an array can have makes a limited number of events and an
+// error.
 func TestLogManyTasks(t *testing.T) {
 	got := outcome(slurm.Log(nil), stamp+"_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[0-999999999] uid 0")
 	if n := len(got); n != 1002 || got[n-1] != "bad field" {
@@ -336,7 +338,7 @@ func TestLogManyTasks(t *testing.T) {
 	}
 }
 
-// BenchmarkLog parses the five lines of a job's life.
+// BenchmarkLog parses the five lines of each job's life.
 func BenchmarkLog(b *testing.B) {
 	var lines [][]byte
 	for i := range 1000 {
@@ -353,7 +355,7 @@ func BenchmarkLog(b *testing.B) {
 }
 
 // TestLogNamesTheVersion proves that an unknown message is reported with the version of the slurmctld that wrote it.
-// The version comes from the start of that slurmctld or from the beginning of the file.
+// The version comes from the log of the start of that slurmctld, or from the beginning of the file.
 func TestLogNamesTheVersion(t *testing.T) {
 	version := func(parser collector.Parser) string {
 		var unknown *slurm.UnknownError

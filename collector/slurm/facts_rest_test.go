@@ -22,8 +22,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// restFacts is a fake slurmrestd with answers about the machine. The key of an answer is the last element of its
-// path: "nodes", "qos".
+// restFacts is a fake slurmrestd that answers queries about the machine. The key of an answer is the last element of
+// its path: "nodes", "qos".
 type restFacts struct {
 	*httptest.Server
 	version string // the version of the fake's interface
@@ -56,7 +56,7 @@ func newRestFacts(tb testing.TB, version string, answers map[string]string) *res
 	return s
 }
 
-// facts returns a reader that asks this slurmrestd.
+// facts returns Facts that query this slurmrestd.
 func (s *restFacts) facts(known *job.Facts, change ...func(*slurm.RestConfig)) *slurm.Facts {
 	cfg := slurm.RestConfig{URL: s.URL, Timeout: time.Minute}
 	for _, c := range change {
@@ -68,7 +68,7 @@ func (s *restFacts) facts(known *job.Facts, change ...func(*slurm.RestConfig)) *
 	})
 }
 
-// restAnswers reads answers from files PREFIXnodes.json and so on.
+// restAnswers reads answers from the files PREFIXnodes.json and so on.
 func restAnswers(tb testing.TB, prefixes map[string]string) map[string]string {
 	tb.Helper()
 	answers := map[string]string{}
@@ -90,10 +90,10 @@ func captured2411(tb testing.TB) map[string]string {
 		"qos": prefix, "associations": prefix, "shares": prefix})
 }
 
-// captured2411At is the instant at which they were captured.
+// captured2411At is the instant at which the answers of captured2411 were captured.
 var captured2411At = time.Unix(1795446988, 0).UTC()
 
-// withoutConfiguration returns facts without the parts that slurmrestd does not have.
+// withoutConfiguration returns facts without the parts that slurmrestd does not report.
 func withoutConfiguration(f *job.Facts) *job.Facts {
 	g := *f
 	g.Weights, g.Enforced, g.Preemption = nil, job.Enforced{}, nil
@@ -104,9 +104,9 @@ func withoutConfiguration(f *job.Facts) *job.Facts {
 	return &g
 }
 
-// TestFactsRestAsCommands proves that the facts of one cluster are the same from the commands of a real Slurm 24.11
-// and from its slurmrestd, except the configuration, which slurmrestd does not report. Both equal what was set up
-// there.
+// TestFactsRestAsCommands proves that the facts of one cluster are the same from the commands of a real Slurm 24.11 and
+// from its slurmrestd, except for the configuration, which slurmrestd does not report. Both equal the settings that
+// were made on the cluster.
 func TestFactsRestAsCommands(t *testing.T) {
 	p := &pretend{texts: capturedFrom(t, "24.11")}
 	asked := p.facts(t).Ask(t.Context(), captured2411At)
@@ -152,8 +152,8 @@ func TestFactsRestAsCommands(t *testing.T) {
 	}
 }
 
-// TestFactsRestOfReleases reads answers of slurmrestd from four releases of Slurm. It compares the facts with the plain
-// JSON, and with figures that a person read in the files.
+// TestFactsRestOfReleases parses answers of slurmrestd from four releases of Slurm. It compares the facts with the
+// decoded JSON, and with figures that a person read in the files.
 func TestFactsRestOfReleases(t *testing.T) {
 	study := func(qos string) []job.Limit {
 		return []job.Limit{
@@ -198,7 +198,7 @@ func TestFactsRestOfReleases(t *testing.T) {
 	}
 }
 
-// compareNodes compares the nodes of facts with the plain JSON.
+// compareNodes compares the nodes of facts with the decoded JSON.
 func compareNodes(t *testing.T, f *job.Facts, text string, gpus int) {
 	t.Helper()
 	var plain struct {
@@ -231,7 +231,7 @@ func compareNodes(t *testing.T, f *job.Facts, text string, gpus int) {
 	}
 }
 
-// comparePartitions compares the queues of facts with the plain JSON.
+// comparePartitions compares the queues of facts with the decoded JSON.
 func comparePartitions(t *testing.T, f *job.Facts, text string) {
 	t.Helper()
 	var plain struct {
@@ -259,7 +259,7 @@ func comparePartitions(t *testing.T, f *job.Facts, text string) {
 	}
 }
 
-// compareAccounts compares the accounts of facts with the plain JSON.
+// compareAccounts compares the accounts of facts with the decoded JSON.
 func compareAccounts(t *testing.T, f *job.Facts, text string) {
 	t.Helper()
 	var plain struct {
@@ -283,8 +283,8 @@ func compareAccounts(t *testing.T, f *job.Facts, text string) {
 	}
 }
 
-// TestFactsRestFailures proves that a failure is reported with the address that was asked and with what to do, and that
-// the facts stay as they were.
+// TestFactsRestFailures proves that a failure is reported with the queried address and advice, and that the facts stay
+// unchanged.
 func TestFactsRestFailures(t *testing.T) {
 	answer := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
@@ -376,8 +376,8 @@ func TestFactsRestFailures(t *testing.T) {
 	}
 }
 
-// TestFactsRestPart proves that a part that fails is reported and keeps its earlier facts, while the other parts
-// continue.
+// TestFactsRestPart proves that a part that fails is reported and keeps its earlier facts, while the other parts are
+// updated.
 func TestFactsRestPart(t *testing.T) {
 	s := newRestFacts(t, "v0.0.42", captured2411(t))
 	f := s.facts(nil)
@@ -399,8 +399,8 @@ func TestFactsRestPart(t *testing.T) {
 	}
 }
 
-// TestRestToken proves that the token is read again from its file, either alone or as scontrol prints it, and is sent
-// with the user's name. A file without a token is reported.
+// TestRestToken proves that the token is read again from its file, either the bare token or the output of scontrol, and
+// is sent with the user's name. A file without a token is reported.
 func TestRestToken(t *testing.T) {
 	s := newRestFacts(t, "v0.0.42", captured2411(t))
 	s.token = "first"
@@ -437,8 +437,8 @@ func TestRestToken(t *testing.T) {
 	}
 }
 
-// FuzzFactsRest proves that for any answer of slurmrestd to one of the questions nothing crashes, the facts can be
-// written as JSON, and the same facts are not reported twice.
+// FuzzFactsRest proves that for any answer of slurmrestd to one of the queries nothing panics, the facts can be written
+// as JSON, and the same facts are not reported twice.
 func FuzzFactsRest(f *testing.F) {
 	lists := []string{"nodes", "reservations", "partitions", "qos", "associations", "shares"}
 	f.Add(uint8(1), `{"reservations": [{"name": "a", "start_time": 5, "end_time": {"set": true, "number": 9}, `+

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// capturedFrom returns the outputs in testdata/facts of a real Slurm of a version.
+// capturedFrom returns the outputs in testdata/facts of a real Slurm with the given version.
 func capturedFrom(tb testing.TB, version string) map[string]string {
 	tb.Helper()
 	texts := map[string]string{}
@@ -24,7 +24,7 @@ func capturedFrom(tb testing.TB, version string) map[string]string {
 	return texts
 }
 
-// captured returns the outputs of 22.05 as they would be without slurmdbd.
+// captured returns the outputs of Slurm 22.05 as they would be without slurmdbd.
 func captured(tb testing.TB) map[string]string {
 	tb.Helper()
 	texts := capturedFrom(tb, "22.05")
@@ -42,9 +42,9 @@ const (
 	mib = 1 << 20
 )
 
-// setUp returns what was set up by hand on the clusters of testdata/facts, except reservations, which have their own
-// times: six nodes, of which n03 was drained and two have GPUs, five partitions, and limits, accounts and QOSs made
-// with sacctmgr.
+// setUp returns the settings that were made by hand on the clusters of testdata/facts: six nodes, of which n03 was
+// drained and two have GPUs, five partitions, and limits, accounts and QOSs made with sacctmgr. It leaves out
+// reservations, whose times differ.
 func setUp() *job.Facts {
 	plain := job.NodeResources{Procs: 8, Threads: 2, Memory: 4000 * mib, Features: "ib,skylake"}
 	all := []string{"blocked", "high", "low", "normal"}

@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// pretend answers Slurm's commands with the texts under their names. A command without a text fails.
+// pretend answers Slurm's commands with the texts stored under the commands' names. A command without a text fails.
 type pretend struct {
 	texts map[string]string
 	calls []string // the names of the commands, in order
@@ -67,7 +67,7 @@ func factsOf(t *testing.T, a source.Answer) *job.Facts {
 	return ev.Facts
 }
 
-// TestFactsOfARealSlurm proves that the output of a real Slurm is read as what was set up there.
+// TestFactsOfARealSlurm proves that the facts from the output of a real Slurm equal the settings that were made there.
 func TestFactsOfARealSlurm(t *testing.T) {
 	p := &pretend{texts: capturedFrom(t, "22.05")}
 	a := p.facts(t).Ask(t.Context(), capturedAt)
@@ -85,8 +85,8 @@ func TestFactsOfARealSlurm(t *testing.T) {
 		{Name: "cores", From: unix(1796167126), Until: unix(1827703126), Queues: []string{"short", "whole"}, Nodes: 1,
 			Procs: 4, Accounts: []string{"physics"}, NodeList: "n02",
 			Names: []string{"n02"}, Queue: "short", Flags: []string{"SPEC_NODES"}},
-		// This reservation floats: 1795448926 is 15:48:46, the quarter before is 15:45; its end, 15:58:46, is in the
-		// quarter that ends at 16:00.
+		// This reservation floats: 1795448926 is 15:48:46, and the quarter of an hour before that begins at 15:45. Its
+		// end, 15:58:46, is in the quarter that ends at 16:00.
 		{Name: "float", From: unix(1795448700), Until: unix(1795449600), Queues: []string{"short", "whole"}, Nodes: 1,
 			Procs: 8, Memory: 4000 * mib, DeniedUsers: []string{"cy"}, NodeList: "n01",
 			Names: []string{"n01"}, Queue: "short",
@@ -105,8 +105,8 @@ func TestFactsOfARealSlurm(t *testing.T) {
 	}
 }
 
-// TestFactsOfTheSamples proves the partitions, the configuration and the nodes of the cluster under load, as slurmrestd
-// and sinfo listed them.
+// TestFactsOfTheSamples compares the partitions, the configuration and the nodes of the cluster under load with the
+// lists of slurmrestd and sinfo.
 func TestFactsOfTheSamples(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(refdata.Shared(t, "slurm/samples/load/"+name))
@@ -137,8 +137,8 @@ func TestFactsOfTheSamples(t *testing.T) {
 	}
 }
 
-// TestFactsWithoutSomeCommands proves that a failing command leaves its part empty or unchanged, and never stops the
-// other parts.
+// TestFactsWithoutSomeCommands proves that a failing command leaves its own part empty or unchanged, and does not
+// affect the other parts.
 func TestFactsWithoutSomeCommands(t *testing.T) {
 	for name := range captured(t) {
 		if name == "sshare" || name == "qos" || name == "assoc" { // not run without slurmdbd
@@ -180,8 +180,8 @@ func TestFactsWithoutSomeCommands(t *testing.T) {
 	}
 }
 
-// TestFactsAreToldOnce proves that nodes and reservations are asked for each time and everything else every ten
-// minutes. An event comes only if something has changed, and then it has all facts.
+// TestFactsAreToldOnce proves that nodes and reservations are queried each time, and everything else every ten minutes.
+// There is an event only if something has changed, and the event has all facts.
 func TestFactsAreToldOnce(t *testing.T) {
 	p := &pretend{texts: captured(t)}
 	f := p.facts(t)
@@ -215,7 +215,8 @@ func TestFactsAreToldOnce(t *testing.T) {
 	}
 }
 
-// TestFactsTriesAgain proves that a failed command is tried again after one minute, two, four, and then every ten.
+// TestFactsTriesAgain proves that a failed command is tried again after one minute, two and four minutes, and then
+// every ten minutes.
 func TestFactsTriesAgain(t *testing.T) {
 	p := &pretend{texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", "idle"),
 		"reservation": "", "config": "A = B\n"}}
@@ -233,8 +234,8 @@ func TestFactsTriesAgain(t *testing.T) {
 	}
 }
 
-// TestFactsShares proves that fair shares, which move all the time, are reported again when one has moved by a
-// twentieth.
+// TestFactsShares proves that fair shares, which change all the time, are reported again only when one has changed by
+// at least a twentieth.
 func TestFactsShares(t *testing.T) {
 	shares := func(factor string) string {
 		return "root|||9||\n physics||1|9||inf\n  physics|alice|1|5|" + factor + "|0.5\n  physics|bob|1|4|0.504|2\n"
@@ -265,7 +266,7 @@ func TestFactsShares(t *testing.T) {
 // sinfoLine returns one line of sinfo, for nodes with cores of one processor.
 func sinfoLine(fields ...string) string { return strings.Join(append(fields, "1"), "\x1f") + "\x1f\n" }
 
-// barred completes lines of sacctmgr to a number of columns.
+// barred pads lines of sacctmgr with separators to a number of columns.
 func barred(columns int, text string) string {
 	var all strings.Builder
 	for line := range strings.Lines(text) {
@@ -275,7 +276,7 @@ func barred(columns int, text string) string {
 	return all.String()
 }
 
-// TestFactsNodeStates proves which nodes are down, for every state and flag of sinfo.
+// TestFactsNodeStates proves for every state and flag of sinfo whether a node is down.
 func TestFactsNodeStates(t *testing.T) {
 	for state, down := range map[string]bool{
 		"idle": false, "mixed": false, "allocated": false, "idle+cloud+powered_down": false, "idle+powering_up": false,
@@ -297,8 +298,8 @@ func TestFactsNodeStates(t *testing.T) {
 	}
 }
 
-// TestFactsOnAdmission proves that the users of a partition are read as slurm.conf(5) writes them, and the enforcement
-// as AccountingStorageEnforce implies it. A list with an unreadable line does not count as complete.
+// TestFactsOnAdmission proves that the users of a partition are read as slurm.conf(5) defines them, and the enforced
+// limits as AccountingStorageEnforce implies them. A list with an unreadable line does not count as complete.
 func TestFactsOnAdmission(t *testing.T) {
 	for words, want := range map[string]job.Enforced{
 		"none": {}, "associations": {Associations: true}, "limits": {Associations: true, Limits: true},
@@ -336,7 +337,8 @@ func TestFactsOnAdmission(t *testing.T) {
 	}
 }
 
-// TestFactsWithoutMemory proves that memory is no resource of a node where jobs are given no memory of their own.
+// TestFactsWithoutMemory proves that memory is not a resource of nodes on a cluster that does not allocate memory to
+// jobs.
 func TestFactsWithoutMemory(t *testing.T) {
 	for parameters, want := range map[string]int64{
 		"CR_CPU": 0, "CR_CORE": 0, "CR_CORE_MEMORY": 1000 * mib, "CR_CPU_MEMORY,CR_ONE_TASK_PER_CORE": 1000 * mib,
@@ -355,8 +357,8 @@ func TestFactsWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestFactsReservations proves reservations of every kind, on four nodes of 4 processors, 1 GiB and 1 GPU each, of
-// which n04 is down.
+// TestFactsReservations checks reservations of every kind on four nodes of 4 processors, 1 GiB and 1 GPU each. Node n04
+// is down.
 func TestFactsReservations(t *testing.T) {
 	nodes := sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
 		sinfoLine("b", "n[03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
@@ -423,8 +425,8 @@ func TestFactsReservations(t *testing.T) {
 	}
 }
 
-// TestFactsAssociations proves that what users inherit from their account is reported once, and that what is set for
-// a user alone is reported for that user. Other clusters' associations are left out.
+// TestFactsAssociations proves that limits that users inherit from their account are reported once, and that limits set
+// for a single user are reported for that user. Associations of other clusters are left out.
 func TestFactsAssociations(t *testing.T) {
 	p := &pretend{texts: map[string]string{
 		"config": "ClusterName = here\nAccountingStorageType = accounting_storage/slurmdbd\n",
@@ -451,7 +453,7 @@ func TestFactsAssociations(t *testing.T) {
 	}
 }
 
-// TestFactsBadLines proves that a bad line is left out and reported once, as long as it stays the same. If most lines
+// TestFactsBadLines proves that a bad line is left out, and reported once as long as it stays the same. If most lines
 // are bad, the command counts as failed.
 func TestFactsBadLines(t *testing.T) {
 	good := sinfoLine("a", "n[01-03]", "4", "1024", "(null)", "(null)", "idle")
@@ -482,7 +484,7 @@ func TestFactsBadLines(t *testing.T) {
 	}
 }
 
-// FuzzFacts proves that for any output of a command nothing crashes, the facts can be written as JSON, and the same
+// FuzzFacts proves that for any output of a command nothing panics, the facts can be written as JSON, and the same
 // facts are not reported twice.
 func FuzzFacts(f *testing.F) {
 	names := []string{"sinfo", "reservation", "partition", "config", "qos", "assoc", "sshare"}

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// unix is 2026-11-20 08:00:00 UTC, 09:00:00 in Berlin.
+// unix is 2026-11-20 08:00:00 UTC, which is 09:00:00 in Berlin.
 const unix = 1795161600
 
 func at(seconds int64) time.Time { return time.Unix(unix+seconds, 0).UTC() }

@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestJobcompAnyName proves that the name or directory of a job may contain the record's own keys, blanks and line
-// ends: the other fields of the job are read as usual. The documented exception are names with a line that looks like
-// a record's beginning or end.
+// TestJobcompAnyName proves that the name or directory of a job may contain keys of the record, blanks and line ends:
+// the other fields are still read correctly. The documented exceptions are names with a line that looks like the
+// beginning or end of a record.
 func TestJobcompAnyName(t *testing.T) {
 	loc := berlin(t)
 	pieces := rapid.SliceOfN(rapid.SampledFrom([]string{

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// record is a completion record that a test can change. The instants are in Berlin.
+// record is a completion record whose fields a test can change. The instants are in the zone of Berlin.
 type record struct {
 	id, name, state, partition, limit, submit, eligible, start, end, nodes, count, dir, tres, account, part string
 }
@@ -166,12 +166,12 @@ func FuzzJobcomp(f *testing.F) {
 	formattest.Fuzz(f, jobcompSuite(f))
 }
 
-// TestJobcompGolden reads lines of a real Slurm 22.05.
+// TestJobcompGolden parses lines of a real Slurm 22.05.
 func TestJobcompGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Jobcomp()), "testdata/jobcomp.log", "testdata/jobcomp.json")
 }
 
-// goldenSuite returns the suite for the machine of the captured logs.
+// goldenSuite returns the suite of a format with the options for the machine of the captured logs.
 func goldenSuite(f collector.Format) formattest.Suite {
 	return formattest.Suite{Format: f, Options: collector.Options{Cluster: "test", Location: time.UTC, MaxProcs: 64}}
 }
@@ -189,8 +189,8 @@ func outcome(f collector.Format, lines ...string) []string {
 	return out
 }
 
-// TestJobcompRecordOfSeveralLines proves that a record is put together again if its name or directory has line ends,
-// and that a record without an end costs no other record.
+// TestJobcompRecordOfSeveralLines proves that the lines of a record are joined if its name or directory has line ends,
+// and that a record without an end does not damage other records.
 func TestJobcompRecordOfSeveralLines(t *testing.T) {
 	named := func(id, name string) []string {
 		return strings.Split(ran().with(func(r *record) { r.id, r.name = id, name }), "\n")
@@ -217,8 +217,8 @@ func TestJobcompRecordOfSeveralLines(t *testing.T) {
 	}
 }
 
-// TestJobcompUnknownStateIsAnEnd proves that an unknown state, such as one of a future Slurm, loses no end: the line is
-// reported, and its event counts.
+// TestJobcompUnknownStateIsAnEnd proves that an unknown state, such as one of a future Slurm, still ends the job: the
+// line is reported, and its event counts.
 func TestJobcompUnknownStateIsAnEnd(t *testing.T) {
 	unheard := func(r *record) { r.state = "VANISHED" }
 	got := outcome(slurm.Jobcomp(), ran().with(unheard), waited().with(unheard))

@@ -2,8 +2,8 @@ package slurm
 
 import "testing"
 
-// TestCountNodes proves that a node list is counted by the rules of Slurm's hostlists (scontrol show hostnames), and
-// that an unreadable list counts as 0.
+// TestCountNodes proves that the nodes of a list are counted by the rules of Slurm's hostlists (scontrol show
+// hostnames), and that an unreadable list counts as 0.
 func TestCountNodes(t *testing.T) {
 	for list, want := range map[string]int{
 		"n01": 1, "n[01-03]": 3, "n[01-03,07]": 4, "login,n[1-2]": 3, "r[0-1]n[0-3]": 8, "n[1-2]-ib,m5": 3,

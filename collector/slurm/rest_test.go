@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fakeRest is a fake slurmrestd behind a socket.
+// fakeRest is a fake slurmrestd on a socket.
 type fakeRest struct {
 	socket  string
 	version string // the version of the fake's interface
@@ -75,12 +75,12 @@ func newFakeRest(tb testing.TB, version, body string) *fakeRest {
 	return s
 }
 
-// newRest returns a reader that asks for jobs at a socket.
+// newRest returns a Rest that requests jobs at a socket.
 func newRest(socket string, snapshot *slurm.Snapshot) *slurm.Rest {
 	return slurm.NewRest(slurm.RestConfig{Socket: socket, Timeout: time.Minute}, snapshot)
 }
 
-// alone returns a snapshot that compares with an empty picture.
+// alone returns a snapshot without a log, which compares with an empty picture.
 func alone() *slurm.Snapshot {
 	return slurm.NewSnapshot(slurm.SnapshotConfig{
 		Options: collector.Options{Cluster: "alpha", Location: time.UTC}, Alone: true,
@@ -88,8 +88,8 @@ func alone() *slurm.Snapshot {
 	})
 }
 
-// TestRestOfARealSlurm proves the jobs of the sample against its README and squeue's output. The expected values were
-// read from the file with another program (jq), and times are Unix seconds.
+// TestRestOfARealSlurm checks the jobs of the sample against its README and squeue's output. The expected values were
+// read from the file with jq. Times are Unix seconds.
 func TestRestOfARealSlurm(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, "slurm/samples/rest/slurm-v0.0.38-jobs.json"))
 	if err != nil {
@@ -130,8 +130,8 @@ func doc(jobs ...string) string {
 		`], "warnings": [], "errors": []}`
 }
 
-// TestRestIsReadAsSqueue proves that what version 0.0.38 and later versions write about a job is read like the line of
-// squeue for the same job.
+// TestRestIsReadAsSqueue proves that a job of version 0.0.38 and of later versions is read like the line of squeue for
+// the same job.
 func TestRestIsReadAsSqueue(t *testing.T) {
 	const attributes = `"account":"","qos":"normal","user_name":"alice","partition":"short","tres_req_str":"cpu=2,` +
 		`node=1,billing=2"`
@@ -214,8 +214,8 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 	}
 }
 
-// TestRestVersionsAndNews proves that the first call finds the version, and that the reader looks for a version again
-// when the former one has gone. After a 304 the unchanged jobs still count.
+// TestRestVersionsAndNews proves that the first call finds the version of the interface, and that the version is
+// searched again when the server no longer has it. After status 304 the unchanged jobs still count.
 func TestRestVersionsAndNews(t *testing.T) {
 	waits := fmt.Sprintf(
 		`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,`+
@@ -303,8 +303,8 @@ func TestRestFailures(t *testing.T) {
 	}
 }
 
-// TestRestBadJob proves that an unreadable job is reported once, not with each call without news. While it is there, no
-// job counts as gone.
+// TestRestBadJob proves that an unreadable job is reported once, not at each call with an unchanged answer. As long as
+// it exists, no job counts as gone.
 func TestRestBadJob(t *testing.T) {
 	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`,
 		unix+10)
@@ -331,7 +331,7 @@ func TestRestBadJob(t *testing.T) {
 	}
 }
 
-// FuzzRest proves that for any answer of slurmrestd nothing crashes, and that the result is an error or events.
+// FuzzRest proves that for any answer of slurmrestd nothing panics, and that the result is an error or events.
 func FuzzRest(f *testing.F) {
 	f.Add(
 		`{"job_id":5,"job_state":["RUNNING","CONFIGURING"],"cpus":{"set":true,"number":2},"submit_time":1795161610,` +

@@ -13,14 +13,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// restNumber is a number as slurmrestd writes it since data parser 0.0.40.
+// restNumber is a number in the form that slurmrestd has written since data parser 0.0.40.
 type restNumber struct {
 	Set    bool  `json:"set"`
 	Number int64 `json:"number"`
 }
 
-// TestRestOfReleases reads answers of slurmrestd from four releases of Slurm and compares running and waiting jobs with
-// the plain JSON. The number of running jobs is in the README of the files.
+// TestRestOfReleases parses answers of slurmrestd from four releases of Slurm and compares running and waiting jobs
+// with the decoded JSON. The number of running jobs is in the README of the files.
 func TestRestOfReleases(t *testing.T) {
 	for _, c := range []struct {
 		folder, version string

@@ -48,7 +48,8 @@ func sacctGood() []formattest.Case {
 	before := job.Times{Submit: at(0), Eligible: at(10)}
 	begun, over := before, before
 	begun.Start, over.Start, over.End = at(60), at(60), at(360)
-	// life returns the events of a job that ran, up to the last kind. The job asked for 6 processors on a node.
+	// life returns the events of a job that ran, up to the event of the kind last. The job requested 6 processors on
+	// one node.
 	life := func(id string, a job.Attributes, last job.Kind) []job.Event {
 		wanted := a
 		wanted.Procs, wanted.Nodes = asked.Procs, asked.Nodes
@@ -159,14 +160,14 @@ func FuzzSacct(f *testing.F) {
 	formattest.Fuzz(f, sacctSuite(f))
 }
 
-// TestSacctGolden reads rows of a real sacct 22.05, whose columns are in another order than the recommended one.
+// TestSacctGolden parses rows of a real sacct 22.05, whose columns are in another order than the recommended one.
 func TestSacctGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Sacct()), "testdata/sacct.psv", "testdata/sacct.json")
 }
 
-// TestSacctColumns proves that the header decides: the columns may have any order, others may be among them, steps may
-// stand among the jobs, and time limits may look like clock times. The recommended columns need no header, and a dump
-// without a needed column is reported.
+// TestSacctColumns proves that the header defines the columns: they may have any order, other columns may be among
+// them, steps may be among the jobs, and time limits may look like clock times. The recommended columns need no header,
+// and a dump without a required column is reported.
 func TestSacctColumns(t *testing.T) {
 	got := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
 	if strings.Replace(got, "Priority|", "", 1) != sacctHeader {
@@ -187,8 +188,8 @@ func TestSacctColumns(t *testing.T) {
 }
 
 // TestSacctPriority proves that the submission has the priority of a row in the recommended columns, with and without a
-// header. A job without a priority, and a held job, have none. A dump in the former columns is recognized, even if
-// the name of a job contains the separator. A priority that is no number is a bad line.
+// header. A held job, and a job without a priority, have none. A dump in the former columns is recognized, even if the
+// name of a job contains the separator. A priority that is no number makes the line bad.
 func TestSacctPriority(t *testing.T) {
 	header := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
 	const front = "2026-11-20T09:00:00|7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|"
@@ -221,8 +222,8 @@ func TestSacctPriority(t *testing.T) {
 	}
 }
 
-// TestSacctRowOfSeveralLines proves that a row is put together again if its name has line ends, wherever the name
-// stands, and that a row without an end costs no other row.
+// TestSacctRowOfSeveralLines proves that the lines of a row are joined if its name has line ends, wherever the column
+// of the name is, and that a row without an end does not damage other rows.
 func TestSacctRowOfSeveralLines(t *testing.T) {
 	const nameFirst = "JobID|JobName|State|Start|End|NCPUS|Submit"
 	const tail = "|COMPLETED|2026-11-20T09:01:00|2026-11-20T09:06:00|4|2026-11-20T09:00:00"

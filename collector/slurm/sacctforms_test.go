@@ -17,7 +17,7 @@ import (
 )
 
 // These are the rows of one job in the columns that Open XDMoD's guides recommend (open.xdmod.org,
-// resource-manager-slurm): version 10 and later, 9.5, and 8.
+// resource-manager-slurm): those of version 10 and later, of 9.5, and of 8.
 const (
 	xdmod10 = "7|7|alpha|short|normal|physics|phys|100|ann|1001|2026-11-20T08:00:00|2026-11-20T08:00:10|" +
 		"2026-11-20T08:01:00|2026-11-20T08:06:00|00:05:00|0:0|COMPLETED|2|8|6|4Gn|cpu=6,mem=4G,node=1|" +
@@ -42,8 +42,9 @@ func parseSacct(t *testing.T, o collector.Options, lines ...string) (events []jo
 	return events
 }
 
-// TestSacctWellKnownForms proves that dumps in Open XDMoD's forms are recognized without a header, in any time zone,
-// because its guides ask for UTC. A name with bars changes nothing, and one form may follow another.
+// TestSacctWellKnownForms proves that dumps in Open XDMoD's forms are recognized without a header, whatever the
+// configured time zone is: the guides ask for UTC. A name with separators changes nothing, and one form may follow
+// another.
 func TestSacctWellKnownForms(t *testing.T) {
 	const gib = 1 << 30
 	options := collector.Options{Cluster: "alpha", Location: berlin(t)}
@@ -81,7 +82,7 @@ func TestSacctWellKnownForms(t *testing.T) {
 }
 
 // TestSacctToldColumns proves that a dump without a header is read by the columns in the configuration, and that
-// useless names of columns are reported instead of wrong jobs.
+// unusable column names are reported instead of giving wrong jobs.
 func TestSacctToldColumns(t *testing.T) {
 	const row = "COMPLETED|7|4|2026-11-20T08:00:00|2026-11-20T08:01:00|2026-11-20T08:06:00|x"
 	options := collector.Options{Location: time.UTC, Columns: "State,JobID,NCPUS,Submit, Start,End,JobName%80"}
@@ -102,7 +103,7 @@ func TestSacctToldColumns(t *testing.T) {
 	}
 }
 
-// TestSacctCutOff proves that a row is reported if its end is missing at the end of a dump.
+// TestSacctCutOff proves that a row without its end is reported at the end of a dump.
 func TestSacctCutOff(t *testing.T) {
 	p := slurm.Sacct().New(collector.Options{Location: time.UTC}).(collector.Flusher)
 	none := func(job.Event) { t.Error("an event of half a row") }
@@ -118,7 +119,7 @@ func TestSacctCutOff(t *testing.T) {
 }
 
 // TestSacctOfSeveralClusters proves that only the rows of the named cluster are read. If no cluster is named, a
-// recorded log is refused from its second cluster on, in columns and in JSON.
+// recorded log with several clusters is refused from the second cluster on, in columns as in JSON.
 func TestSacctOfSeveralClusters(t *testing.T) {
 	const header = "Cluster|JobID|State|Start|End|NCPUS|Submit"
 	row := func(cluster string) string { return cluster + "|7|COMPLETED|1795161660|1795161960|4|1795161600" }
@@ -155,8 +156,8 @@ func TestSacctOfSeveralClusters(t *testing.T) {
 	}
 }
 
-// TestSacctDuplicates proves that the tries of a requeued job become tries of one job. sacct -D has them as rows with
-// the same number, and each row has its own submission, which Slurm sets at the requeue.
+// TestSacctDuplicates proves that the attempts of a requeued job become attempts of one job. In sacct -D they are rows
+// with the same number. Each row has its own submission time, which Slurm sets at the requeue.
 func TestSacctDuplicates(t *testing.T) {
 	const first = "2026-11-20T08:00:00|7|7|" + who +
 		"REQUEUED|2026-11-20T08:00:00|2026-11-20T08:01:00|2026-11-20T08:06:00|" + sized
@@ -172,8 +173,8 @@ func TestSacctDuplicates(t *testing.T) {
 	}
 }
 
-// TestSacctOfOtherSites reads real dumps of other sites and compares their jobs with a plain split of each row at its
-// bars.
+// TestSacctOfOtherSites parses real dumps of other sites and compares their jobs with the rows, simply split at the
+// separators.
 func TestSacctOfOtherSites(t *testing.T) {
 	for _, c := range []struct {
 		file string

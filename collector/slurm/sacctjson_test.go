@@ -19,8 +19,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// accounted is a job of the accounting in JSON, after the documents of Slurm 24.05 to 25.11 (data parsers 0.0.41 to
-// 0.0.44). Tests replace its texts.
+// accounted is a job of the accounting in JSON, written from documents of Slurm 24.05 to 25.11 (data parsers 0.0.41 to
+// 0.0.44). Tests replace parts of it.
 const accounted = `{"account":"physics","array":{"job_id":0,"limits":{"max":{"running":{"tasks":0}}},` +
 	`"task_id":{"set":false,"infinite":false,"number":0},"task":""},"association":{"user":"ann","id":16},` +
 	`"allocation_nodes":2,"cluster":"alpha","time":{"elapsed":300,"eligible":1795161610,"end":1795161960,` +
@@ -33,9 +33,9 @@ const accounted = `{"account":"physics","array":{"job_id":0,"limits":{"max":{"ru
 	`{"type":"gres","name":"gpu:a100","id":1002,"count":2}],"requested":[{"type":"cpu","name":"","id":1,"count":6},` +
 	`{"type":"mem","name":"","id":2,"count":4096},{"type":"node","name":"","id":4,"count":1}]}}`
 
-// accounted38 is the same job in the form of the data parsers 0.0.38 and 0.0.39: plain numbers, NO_VAL for a missing
-// one, one word for the state, no user but the association's (src/plugins/openapi/dbv0.0.38/parse.c). The start is the
-// eligible time, as some of their releases have it.
+// accounted38 is the job of accounted in the form of the data parsers 0.0.38 and 0.0.39: plain numbers, NO_VAL for a
+// missing one, one word for the state, and no user but that of the association (src/plugins/openapi/dbv0.0.38/parse.c).
+// The start is the eligible time, as in some of their releases.
 const accounted38 = `{"account":"physics","array":{"job_id":0,"limits":{"max":{"running":{"tasks":0}}},"task":null,` +
 	`"task_id":4294967294},"association":{"account":"physics","cluster":"alpha","partition":null,"user":"ann"},` +
 	`"allocation_nodes":2,"cluster":"alpha","time":{"elapsed":300,"eligible":1795161610,"end":1795161960,` +
@@ -48,7 +48,7 @@ const accounted38 = `{"account":"physics","array":{"job_id":0,"limits":{"max":{"
 	`"requested":[{"type":"cpu","name":null,"id":1,"count":6},{"type":"mem","name":null,"id":2,"count":4096},` +
 	`{"type":"node","name":null,"id":4,"count":1}]}}`
 
-// edited replaces texts. If one is missing it returns a line that no parser accepts.
+// edited replaces texts, given in pairs. If one is missing, it returns a line that no parser accepts.
 func edited(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
@@ -131,7 +131,7 @@ func TestSacctJSONConformance(t *testing.T) { formattest.Run(t, sacctJSONSuite()
 
 func FuzzSacctJSON(f *testing.F) { formattest.Fuzz(f, sacctJSONSuite()) }
 
-// records returns all records of a text, each with the number of its line in front, and the error after the last one.
+// records returns all records of a text, the number of the first line of each, and the error after the last one.
 func records(text io.Reader) (all []string, lines []int64, err error) {
 	r := slurm.SacctJSON().Records(text)
 	for {
@@ -144,7 +144,7 @@ func records(text io.Reader) (all []string, lines []int64, err error) {
 }
 
 // TestSacctJSONDocuments proves that documents in any layout are split into jobs with their line numbers. A document
-// that is cut off, or that reports an error of Slurm, brings an error after the jobs before it.
+// that is truncated, or that reports an error of Slurm, gives an error after its jobs.
 func TestSacctJSONDocuments(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
@@ -176,7 +176,7 @@ func TestSacctJSONDocuments(t *testing.T) {
 	}
 }
 
-// FuzzSacctJSONDocument proves that no text breaks the splitting, and that every record is whole JSON.
+// FuzzSacctJSONDocument proves that no text makes the splitting panic, and that every record is complete JSON.
 func FuzzSacctJSONDocument(f *testing.F) {
 	for _, text := range []string{`{"jobs":[` + accounted + `,{}],"errors":[]}`, `{"jobs":[`, `{"errors":[{}]}`,
 		"{}\n{}", "[[", `{"jobs":[{}],"jobs":[{}]}`} {
@@ -195,8 +195,8 @@ func FuzzSacctJSONDocument(f *testing.F) {
 	})
 }
 
-// TestSacctJSONOfReleases reads answers of slurmdbd from four releases of Slurm and compares their jobs with the plain
-// JSON.
+// TestSacctJSONOfReleases parses answers of slurmdbd from four releases of Slurm and compares their jobs with the
+// decoded JSON.
 func TestSacctJSONOfReleases(t *testing.T) {
 	for _, folder := range []string{"24.05_0.0.41", "24.11_0.0.42", "25.05_0.0.43", "25.11_0.0.44"} {
 		for _, name := range []string{"slurmdb-job-completed.json", "slurmdb-job-gpus-completed.json"} {

@@ -50,7 +50,7 @@ func (s shown) line() string {
 	}, "\x1f") + "\n"
 }
 
-// stage is a picture that a log and snapshots feed.
+// stage is a picture that is fed by a log and by snapshots.
 type stage struct {
 	t     *testing.T
 	state *cluster.State
@@ -76,7 +76,7 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 	return s
 }
 
-// fold takes in events and returns the changes in short form.
+// fold applies events and returns the changes in short form.
 func (s *stage) fold(events ...job.Event) string {
 	var out []string
 	for _, ev := range events {
@@ -115,7 +115,7 @@ func told1(kind job.Kind, id string, second int64) job.Event {
 	return event(kind, id, at(second), job.Attributes{}, job.Times{})
 }
 
-// TestSnapshotBesideALog proves, step by step, what a snapshot reports beside a log. A step is a snapshot (its line
+// TestSnapshotBesideALog checks, step by step, the reports of a snapshot beside a log. A step is a snapshot (its line
 // begins with its time) or a line of the log.
 func TestSnapshotBesideALog(t *testing.T) {
 	waits, runs := shown{id: "5", submit: 10}, shown{id: "5", state: "RUNNING", submit: 10, start: 20}
@@ -243,7 +243,7 @@ func TestSnapshotBesideALog(t *testing.T) {
 }
 
 // TestFrequentSnapshotsSettleLater proves that two snapshots in quick succession do not settle a reason, because the
-// scheduler has not considered its jobs between them.
+// scheduler may not have examined its jobs between them.
 func TestFrequentSnapshotsSettleLater(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10))
@@ -261,8 +261,8 @@ func TestFrequentSnapshotsSettleLater(t *testing.T) {
 	}
 }
 
-// TestSnapshotConfirmsGuesses proves that a snapshot reports a job's attributes even if they equal what the picture had
-// guessed (one processor, the default queue). Otherwise they would stay marked as guessed.
+// TestSnapshotConfirmsGuesses proves that a snapshot reports a job's attributes even if they equal the guesses in the
+// picture (one processor, the default queue). Otherwise they would stay marked as guessed.
 func TestSnapshotConfirmsGuesses(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10), told1(job.Start, "5", 10))
@@ -282,7 +282,7 @@ func TestSnapshotConfirmsGuesses(t *testing.T) {
 }
 
 // TestSnapshotSettledReason proves that the first reason in two successive snapshots is reported once, whether the job
-// competes or is held. It stays when the reason changes and when the job starts. A requeued job begins again.
+// competes or is held. It stays when the reason changes and when the job starts. A requeued job gets a new one.
 func TestSnapshotSettledReason(t *testing.T) {
 	s := newStage(t, false, "")
 	waits := func(reason string) shown { return shown{id: "5", submit: 10, reason: reason} }
@@ -316,7 +316,7 @@ func TestSnapshotSettledReason(t *testing.T) {
 }
 
 // TestSnapshotAlone proves that without a log the snapshots report the lives of jobs as far as they show them. Only a
-// job that was seen waiting counts as submitted during the observation.
+// job that was seen waiting counts as submitted while the daemon watched.
 func TestSnapshotAlone(t *testing.T) {
 	s := newStage(t, true, "")
 	waits := shown{id: "5", submit: 10}
@@ -337,8 +337,8 @@ func TestSnapshotAlone(t *testing.T) {
 	}
 }
 
-// TestSnapshotsInQuickSuccession proves that a job that came and went between two snapshots is reported with its start,
-// although two more are taken before its end is old enough to be reported.
+// TestSnapshotsInQuickSuccession proves that a job that came and ended between two snapshots is reported with its
+// start, even if two more snapshots are taken before its end is old enough to be reported.
 func TestSnapshotsInQuickSuccession(t *testing.T) {
 	s := newStage(t, true, "")
 	waits := shown{id: "5", submit: 10}
@@ -377,8 +377,8 @@ func TestSnapshotAttributes(t *testing.T) {
 	}
 }
 
-// TestSnapshotBadOutput proves that output of another kind is refused as a whole. One unreadable line among good ones
-// is reported, and while it stands no job counts as gone.
+// TestSnapshotBadOutput proves that output of another program is refused as a whole. One unreadable line among good
+// ones is reported, and as long as it exists no job counts as gone.
 func TestSnapshotBadOutput(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 10), told1(job.Submit, "7", 10))
@@ -446,7 +446,7 @@ func TestSnapshotBadFields(t *testing.T) {
 	}
 }
 
-// TestSnapshotWaysToWrite proves limits and local times in the forms that squeue writes.
+// TestSnapshotWaysToWrite checks limits and local times in all forms that squeue writes.
 func TestSnapshotWaysToWrite(t *testing.T) {
 	for limit, want := range map[string]time.Duration{
 		"0:30": 30 * time.Second, "2:00": 2 * time.Minute, "1:02:03": time.Hour + 2*time.Minute + 3*time.Second,
@@ -467,7 +467,7 @@ func TestSnapshotWaysToWrite(t *testing.T) {
 	}
 }
 
-// TestSnapshotBlocked proves that only reasons that concern processors leave a job in the competition.
+// TestSnapshotBlocked proves that a waiting job competes only if its reason concerns processors.
 func TestSnapshotBlocked(t *testing.T) {
 	for reason, want := range map[string]bool{
 		"Priority": false, "Resources": false, "None": false, "Cleaning": false,
@@ -488,7 +488,8 @@ func TestSnapshotBlocked(t *testing.T) {
 	}
 }
 
-// FuzzSnapshot proves that for any output nothing crashes, every line is good or bad, and the events can be folded.
+// FuzzSnapshot proves that for any output nothing panics, every line counts as good or bad, and the events can be
+// folded.
 func FuzzSnapshot(f *testing.F) {
 	f.Add(shown{id: "5", submit: 10}.line() + shown{id: "9_[5-7%1]", raw: "9", submit: 10}.line())
 	f.Add(shown{id: "21+1", raw: "22", state: "RUNNING", submit: 10, start: 20, limit: "UNLIMITED"}.line())
@@ -506,8 +507,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// TestSnapshotNice proves that the nice value of a job is known while the job waits and after its start. If a user
-// resets the nice value, the reset is known too.
+// TestSnapshotNice proves that the nice value of a job is known while the job waits and after its start, even if a user
+// resets it.
 func TestSnapshotNice(t *testing.T) {
 	s := newStage(t, true, "")
 	for i, c := range []struct {

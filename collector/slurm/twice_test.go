@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestTwice covers the hour that clocks show twice and the hour that they skip. It proves that jobs of jobcomp whose
-// lives span such an hour are kept, that their lifetimes are at least 0, and that their instants are in order. If a
-// line was written just now, its time counts as in the pass that is nearer to now.
+// TestTwice covers the hour that occurs twice when clocks are set back, and the hour that they skip. It proves that
+// jobs of jobcomp whose lives span such an hour are kept, that their lifetimes are at least 0, and that their instants
+// are in order. For a line that was written just now, the instant nearer to now counts.
 func TestTwice(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// verbose makes a thousand events of each line, and refuses "garbage".
+// verbose is a parser that makes a thousand events from each line, and refuses "garbage".
 type verbose struct{}
 
 func (verbose) Parse(line []byte, emit func(job.Event)) error {
@@ -30,8 +30,8 @@ func (verbose) Parse(line []byte, emit func(job.Event)) error {
 	return nil
 }
 
-// TestDeliveriesAreBounded proves that lines that make many events are delivered in parts, the checkpoint with the last
-// one. Nothing is lost, delivered twice or out of order.
+// TestDeliveriesAreBounded proves that lines that make many events are delivered in parts, with the checkpoint in the
+// last part. Nothing is lost, delivered twice or out of order.
 func TestDeliveriesAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var text bytes.Buffer
@@ -83,8 +83,8 @@ func TestDeliveriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestPiecesKeepWhatStands proves that each part of a batch has, once, every problem that keeps a part of the source
-// from being read.
+// TestPiecesKeepWhatStands proves that each part of a batch has, exactly once, every problem that keeps a file of the
+// source from being read.
 func TestPiecesKeepWhatStands(t *testing.T) {
 	lost := tail.Problem{Path: "/var/log/lost", Reason: tail.Unreadable, Err: fs.ErrPermission}
 	batch := tail.Batch{Lines: make([]tail.Line, 25), Standing: []tail.Problem{lost}}

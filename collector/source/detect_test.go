@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// letters returns a format whose records begin with its letter. A record that ends in "!" is about a job, and other
-// lines are refused.
+// letters returns a format whose records begin with the given letter. A record that ends in "!" is about a job. Lines
+// that begin with another letter are refused.
 func letters(letter string) collector.Format {
 	return collector.Format{Name: letter, New: func(collector.Options) collector.Parser { return letterParser(letter) }}
 }
@@ -28,7 +28,7 @@ func (p letterParser) Parse(line []byte, emit func(job.Event)) error {
 	return nil
 }
 
-// watched is a detector of format a that knows a, b and c.
+// watched is a detector for a log of format a. It knows the formats a, b and c.
 type watched struct{ detector }
 
 func newWatched() *watched {
@@ -36,7 +36,7 @@ func newWatched() *watched {
 		Others: []collector.Format{letters("a"), letters("b"), letters("c")}})}
 }
 
-// see gives the detector a line n times.
+// see passes a line to the detector n times.
 func (w *watched) see(n int, text string) {
 	for range n {
 		line := tail.Line{Path: "/log", Text: []byte(text)}
@@ -67,8 +67,8 @@ func (w *watched) want(t *testing.T, words string) {
 	}
 }
 
-// TestDetector proves that lines without events are no reason to doubt the format, however many they are. Foreign lines
-// are, once they are enough, also after a long silence and after right lines. A right line ends the doubt.
+// TestDetector proves that lines without events never make the format doubtful, however many they are. Lines of another
+// format do, once there are enough, even after a long pause and after right lines. A right line ends the doubt.
 func TestDetector(t *testing.T) {
 	w := newWatched()
 	w.see(1000, "a, and nothing more")
@@ -89,8 +89,8 @@ func TestDetector(t *testing.T) {
 	w.want(t, "it looks like c:")
 }
 
-// TestDetectorAtTheEnd proves that for a log without any job so far the few lines at hand must suffice, while a log
-// with jobs keeps its format.
+// TestDetectorAtTheEnd proves that at the end of a log without any job so far, a few lines suffice for a decision,
+// while a log with jobs keeps its format.
 func TestDetectorAtTheEnd(t *testing.T) {
 	w := newWatched()
 	w.ended("/log")
@@ -106,8 +106,8 @@ func TestDetectorAtTheEnd(t *testing.T) {
 	w.want(t, "")
 }
 
-// TestDetectorDoesNotGuess proves that a format is no candidate if it reads the lines without an event, or reads only a
-// part of them. No format is a candidate for garbage.
+// TestDetectorDoesNotGuess proves that a format is no candidate if it finds no event in the lines, or refuses many of
+// them. For garbage there is no candidate.
 func TestDetectorDoesNotGuess(t *testing.T) {
 	w := newWatched()
 	for range 20 {
@@ -120,7 +120,7 @@ func TestDetectorDoesNotGuess(t *testing.T) {
 	w.want(t, "nor of another known format")
 }
 
-// TestDetectorIsBounded proves that the memory for a log of garbage is bounded.
+// TestDetectorIsBounded proves that a log of garbage needs bounded memory.
 func TestDetectorIsBounded(t *testing.T) {
 	w := newWatched()
 	w.see(100, "a"+strings.Repeat("x", 2*sampleBytes))

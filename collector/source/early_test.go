@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// asking records when a scheduler was asked, in the time of testing/synctest.
+// asking records the times at which a scheduler was polled, in the time of testing/synctest.
 type asking struct {
 	begun time.Time
 	at    []time.Duration
 }
 
-// ask polls for a duration of long with an interval of 15 s. Each call takes a fifth of a second. ask calls wanted
-// with the time since the beginning.
+// ask polls for the duration long, at an interval of 15 s. Each call takes a fifth of a second. wanted is called with
+// the time since the beginning.
 func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration) bool) *asking {
 	t.Helper()
 	a := &asking{begun: time.Now()}
@@ -39,7 +39,7 @@ func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration
 	}
 }
 
-// perInterval fails if some stretch of time has more questions than one per interval and one early question.
+// perInterval fails if any stretch of time has more polls than one per interval and one early poll.
 func (a *asking) perInterval(t *testing.T) {
 	t.Helper()
 	const shortest = 15 * time.Second * 9 / 10
@@ -52,7 +52,7 @@ func (a *asking) perInterval(t *testing.T) {
 	}
 }
 
-// TestEarlyQuestion proves that a wanted question is asked within about a second, and postpones the next one.
+// TestEarlyQuestion proves that a wanted poll is made within about a second, and postpones the next one.
 func TestEarlyQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := ask(t, 60*time.Second, false, func(at time.Duration) bool {
@@ -68,22 +68,22 @@ func TestEarlyQuestion(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatAreAlwaysWanted proves that however often a question is wanted, there is on average one per
-// interval, neither more nor fewer.
+// TestQuestionsThatAreAlwaysWanted proves that if a poll is always wanted, there is still one per interval on average,
+// neither more nor fewer.
 func TestQuestionsThatAreAlwaysWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = 2 * time.Hour
 		a := ask(t, long, false, func(time.Duration) bool { return true })
 		a.perInterval(t)
-		// An interval is drawn between 13.5 and 16.5 s. The sum of 480 of them has a standard deviation of 19 s, and
-		// five of these are 6 questions.
+		// An interval is drawn between 13.5 and 16.5 s. The sum of 480 of them has a standard deviation of 19 s. Five
+		// standard deviations are 6 polls.
 		if n, most := len(a.at), int(long/(15*time.Second))+2+6; n > most || n < most*8/10 {
 			t.Errorf("%d questions in %v, want at most %d", n, long, most)
 		}
 	})
 }
 
-// TestNoEarlyQuestionAfterAFailure proves that a scheduler that does not answer is not asked early.
+// TestNoEarlyQuestionAfterAFailure proves that a scheduler that does not answer is not polled early.
 func TestNoEarlyQuestionAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := ask(t, 10*time.Minute, true, func(time.Duration) bool { return true })

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// TestConsecutiveFailures proves that failures in a row are counted from 0. Failures with different reasons are counted
-// together. A call without an error resets the count.
+// TestConsecutiveFailures proves that the counter has the failures in a row, whatever their reasons, and that a call
+// without an error resets it to 0.
 func TestConsecutiveFailures(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewPollMetrics(registry)

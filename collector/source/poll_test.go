@@ -23,10 +23,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// patience is the time after which a test fails if a condition has not come true.
+// patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
-// fake writes a shell script in place of a scheduler's command.
+// fake writes a shell script that replaces a scheduler's command.
 func fake(t *testing.T, path, script string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -37,7 +37,7 @@ func fake(t *testing.T, path, script string) {
 	}
 }
 
-// lines makes an event of each line, and refuses "garbage".
+// lines makes an event from each line, and refuses "garbage".
 func lines(output []byte, asked time.Time) Answer {
 	var a Answer
 	for line := range strings.Lines(string(output)) {
@@ -51,7 +51,7 @@ func lines(output []byte, asked time.Time) Answer {
 	return a
 }
 
-// poller runs a fake command, which at first does not exist.
+// poller is a Poller with a fake command, which does not exist at first.
 type poller struct {
 	*Poller
 	t        *testing.T
@@ -81,12 +81,12 @@ func (p *poller) next() *Delivery {
 	return d
 }
 
-// failures returns the counter of a reason.
+// failures returns the number of failures with a reason.
 func (p *poller) failures(reason string) float64 {
 	return testutil.ToFloat64(p.opts.Metrics.failures.WithLabelValues("c", "c/asked", reason))
 }
 
-// wantProblem takes the next delivery, which must report a failure whose message contains all the words.
+// wantProblem takes the next delivery, which must report a failure with all the given words in its message.
 func (p *poller) wantProblem(reason string, standing tail.Reason, words ...string) {
 	p.t.Helper()
 	d := p.next()
@@ -104,7 +104,7 @@ func (p *poller) wantProblem(reason string, standing tail.Reason, words ...strin
 	}
 }
 
-// wantEvents takes the next delivery, which must have these events.
+// wantEvents takes the next delivery, which must have the events with the given ids.
 func (p *poller) wantEvents(ids ...string) {
 	p.t.Helper()
 	d := p.next()
@@ -118,8 +118,8 @@ func (p *poller) wantEvents(ids ...string) {
 	}
 }
 
-// TestPollerDelivers proves that a command's output becomes a delivery, again and again, with the environment that the
-// command needs.
+// TestPollerDelivers proves that each call's output becomes a delivery, and that the command gets its arguments and its
+// environment.
 func TestPollerDelivers(t *testing.T) {
 	p := newPoller(t, time.Minute)
 	fake(t, p.command, `echo $1; echo $SET`)
@@ -131,7 +131,7 @@ func TestPollerDelivers(t *testing.T) {
 	}
 }
 
-// TestPollerSurvivesItsCommand proves for every failure that it is reported once with its cause, counted every time,
+// TestPollerSurvivesItsCommand proves that every kind of failure is reported once with its cause, counted each time,
 // and reported as over when the command works again.
 func TestPollerSurvivesItsCommand(t *testing.T) {
 	for _, c := range []struct {
@@ -168,8 +168,8 @@ func TestPollerSurvivesItsCommand(t *testing.T) {
 	}
 }
 
-// TestPollerKillsWhatHangs proves that a command that hangs is killed together with the processes that it started, and
-// is then run again.
+// TestPollerKillsWhatHangs proves that a command that hangs is killed together with its child processes, and is then
+// run again.
 func TestPollerKillsWhatHangs(t *testing.T) {
 	p := newPoller(t, 3*time.Second) // long enough for an answer on a busy machine, too
 	note := filepath.Join(t.TempDir(), "pid")
@@ -195,7 +195,7 @@ func TestPollerKillsWhatHangs(t *testing.T) {
 	p.wantEvents("7")
 }
 
-// alive reports whether a process runs. A zombie does not.
+// alive reports whether a process runs. A zombie does not count as running.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -226,7 +226,7 @@ func TestPollerStops(t *testing.T) {
 	}
 }
 
-// TestPollerWaitsUntilReady proves that nothing is asked before the logs are read.
+// TestPollerWaitsUntilReady proves that no scheduler is polled before the logs are read.
 func TestPollerWaitsUntilReady(t *testing.T) {
 	p := newPoller(t, time.Minute)
 	asked := 0
@@ -263,8 +263,8 @@ func TestPollerBacksOff(t *testing.T) {
 	}
 }
 
-// TestPollerNotes proves how the notes of a call are logged, which say what the call could not give beside its
-// events. A note is logged when it is new, not with every call, and logged again when it comes back.
+// TestPollerNotes proves how the notes of a call are logged, which name facts that are not supported. A note is logged
+// when it is new, not at every call, and again when it returns after an absence.
 func TestPollerNotes(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	notes := [][]error{{errors.New("a"), errors.New("b")}, {errors.New("b"), errors.New("b")},

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// unix is 2024-07-03 12:00:00 UTC, submit time 0 of the suite's header.
+// unix is 2024-07-03 12:00:00 UTC, which is submit time 0 by the suite's header.
 const unix = 1720008000
 
 func at(seconds int64) time.Time { return time.Unix(unix+seconds, 0).UTC() }
@@ -103,7 +103,7 @@ func TestConformance(t *testing.T) { formattest.Run(t, suite()) }
 
 func FuzzParse(f *testing.F) { formattest.Fuzz(f, suite()) }
 
-// TestExtraColumns proves that columns after the 18th are mentioned once, and that a job may have number 0.
+// TestExtraColumns proves that columns after the 18th cause one notice, and that a job may have number 0.
 func TestExtraColumns(t *testing.T) {
 	var notices []string
 	notice := func(e *collector.LineError) { notices = append(notices, e.Error()) }
@@ -127,14 +127,14 @@ func TestExtraColumns(t *testing.T) {
 	}
 }
 
-// TestGolden reads a whole hand-made file, whose header is part of the stream.
+// TestGolden parses a whole hand-written file with its header.
 func TestGolden(t *testing.T) {
 	s := suite()
 	s.Options.MaxProcs = 64
 	formattest.Golden(t, s, "testdata/small.swf", "testdata/small.json")
 }
 
-// TestNoHeader proves that without a start in the header submit time 0 is the beginning of 1970.
+// TestNoHeader proves that without a start in the header, submit time 0 is the beginning of 1970.
 func TestNoHeader(t *testing.T) {
 	p := swflog.Format().New(collector.Options{})
 	var first time.Time
@@ -148,7 +148,7 @@ func TestNoHeader(t *testing.T) {
 	}
 }
 
-// trace returns the lines of an unpacked trace of the Parallel Workloads Archive.
+// trace returns the lines of a decompressed trace of the Parallel Workloads Archive.
 func trace(tb testing.TB, name string) [][]byte {
 	tb.Helper()
 	file, err := os.Open(refdata.Shared(tb, "traces/"+name))
@@ -167,9 +167,9 @@ func trace(tb testing.TB, name string) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 }
 
-// TestTraces proves on real traces that no line is refused except those without a size, that submissions come in order,
-// and that each job has exactly one life. The numbers of jobs, and of those that never ran, are those of
-// traces/README.md. The number without a size (fields 5 and 8 both below 1) was counted with awk.
+// TestTraces proves on real traces that only lines without a size are refused, that submissions come in order, and that
+// each job has exactly one life. The numbers of jobs, and of those that never ran, are those of traces/README.md. The
+// number without a size (fields 5 and 8 both below 1) was counted with awk.
 func TestTraces(t *testing.T) {
 	for _, c := range []struct {
 		file                 string

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestNewRefuses proves that wrong configurations and checkpoints are refused with the field's name.
+// TestNewRefuses proves that invalid configurations and checkpoints are refused, and that the error names the field.
 func TestNewRefuses(t *testing.T) {
 	good := Config{Source: "s", Path: t.TempDir()}
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCheckpoint proves that New returns without a panic for any bytes as a checkpoint.
+// FuzzCheckpoint proves that New does not panic for any bytes as a checkpoint.
 func FuzzCheckpoint(f *testing.F) {
 	f.Add(
 		[]byte(`{"version":1,"files":[{"path":"log","dev":1,"ino":2,"offset":4,"line":2,"head_len":4,"tail_len":4}]}`))
@@ -69,8 +69,8 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// TestHeaderOnReopen proves that a format gets the header of a file also if reading continues in the middle of the
-// file.
+// TestHeaderOnReopen proves that the header function gets the header of a file even if reading continues in the middle
+// of the file.
 func TestHeaderOnReopen(t *testing.T) {
 	hazard(t, func(r *rig) {
 		var seen []string

@@ -45,7 +45,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend measures the time from the writing of one line to the reader, which an event wakes.
+// BenchmarkAppend measures the time from writing one line to its delivery by a reader that a file system event wakes.
 func BenchmarkAppend(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "log")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

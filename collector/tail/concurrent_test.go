@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestConcurrentWriter uses a real writer, real events and the race detector: the tailer is closed and reopened at its
-// last committed checkpoint while the log is written and rotated.
+// TestConcurrentWriter uses a real writer, real events and the race detector: while the log is written and rotated, the
+// tailer is closed and reopened at its last committed checkpoint.
 func TestConcurrentWriter(t *testing.T) {
 	const lines = 5000
 	path := filepath.Join(t.TempDir(), "log")

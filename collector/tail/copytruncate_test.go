@@ -9,7 +9,7 @@ import (
 )
 
 // TestCopyTruncate proves that when a followed log is copied and truncated, its unread rest is read in the copy, and
-// then the log from its beginning.
+// then the log is read from its beginning.
 func TestCopyTruncate(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -28,7 +28,8 @@ func TestCopyTruncate(t *testing.T) {
 	})
 }
 
-// TestCopySeenBeforeTruncation proves that a copy that is seen before the truncation does not count as a new file.
+// TestCopySeenBeforeTruncation proves that a copy that the tailer sees before the truncation does not count as a new
+// file.
 func TestCopySeenBeforeTruncation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -45,7 +46,7 @@ func TestCopySeenBeforeTruncation(t *testing.T) {
 	})
 }
 
-// TestCopyTruncateWhileDown covers a log that is copied and truncated twice while nobody reads.
+// TestCopyTruncateWhileDown covers a log that is copied and truncated twice while no tailer runs.
 func TestCopyTruncateWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -65,8 +66,8 @@ func TestCopyTruncateWhileDown(t *testing.T) {
 	})
 }
 
-// TestTruncatedAndRegrown covers a log that was truncated and, at the next poll, is already longer than before. The
-// bytes before the offset show the truncation.
+// TestTruncatedAndRegrown covers a log that was truncated and is longer than before at the next poll. The bytes before
+// the offset then show the truncation.
 func TestTruncatedAndRegrown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -80,7 +81,7 @@ func TestTruncatedAndRegrown(t *testing.T) {
 	})
 }
 
-// TestBackupCopyIsLeftAlone proves that a copy that an administrator keeps beside the log is not read as a predecessor.
+// TestBackupCopyIsLeftAlone proves that a copy that an administrator made beside the log is not read as a predecessor.
 func TestBackupCopyIsLeftAlone(t *testing.T) {
 	hazard(t, func(r *rig) {
 		text := strings.Repeat("a line of some length\n", 100)
@@ -95,9 +96,9 @@ func TestBackupCopyIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestReadFurtherThanTheCopy covers a copy that is shorter than what was read, because lines were written after the
-// copying and read before the truncation. Such a copy is no new file, even if the tailer saw it during the copying.
-// The same holds if the truncation came while no tailer was reading.
+// TestReadFurtherThanTheCopy covers a copy that is shorter than the content that was read, because lines were written
+// after the copying and read before the truncation. Such a copy is not a new file, even if the tailer saw it during the
+// copying. The same holds if no tailer ran at the truncation.
 func TestReadFurtherThanTheCopy(t *testing.T) {
 	long := strings.Repeat("long", headMax)
 	for _, c := range []struct {

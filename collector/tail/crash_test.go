@@ -17,8 +17,8 @@ var (
 	roundsFlag = flag.Int("tail.rounds", 0, "rounds of each style of the crash tests; 0: 5, or 60 with WAITCAST_LONG")
 )
 
-// world is a scheduler that writes numbered lines, a rotation of its log, and a consumer that commits now and then and
-// can be killed at any instant.
+// world is a scheduler that writes numbered lines, a rotation of its log, and a consumer that commits from time to time
+// and can be killed at any instant.
 type world struct {
 	*rig
 	rng       *rand.Rand
@@ -72,7 +72,7 @@ func (w *world) put(text string) {
 	w.stamp(w.log)
 }
 
-// tick advances the file system's clock, or leaves it as it is.
+// tick advances the file system's clock, or leaves it unchanged, and returns it.
 func (w *world) tick() time.Time {
 	if w.rng.IntN(w.coarse) == 0 {
 		w.mtime = w.mtime.Add(time.Millisecond)
@@ -95,7 +95,7 @@ func (w *world) create(name string) {
 	w.ok(os.Chtimes(w.path(name), at, at))
 }
 
-// scheduler writes some lines, sometimes only the first part of the last one.
+// scheduler writes some lines, and sometimes only the first part of the last one.
 func (w *world) scheduler() {
 	w.flush()
 	for range w.rng.IntN(8) {
@@ -111,14 +111,14 @@ func (w *world) scheduler() {
 	}
 }
 
-// line counts a line of the log.
+// line adds a line to the counts of the log.
 func (w *world) line() {
 	w.seq++
 	w.inFile++
 	w.numbers, w.origin = append(w.numbers, w.inFile), append(w.origin, w.files)
 }
 
-// late makes the second process write a line to a log that the scheduler has left.
+// late makes the second process write a line to a log that the scheduler no longer uses.
 func (w *world) late() {
 	if len(w.left) == 0 {
 		return
@@ -178,7 +178,7 @@ func (w *world) kill() {
 	w.tailer, w.seen, w.ckpt2 = nil, nil, nil
 }
 
-// check compares the committed lines with the written ones. Every line must be there once and in order within its
+// check compares the committed lines with the written ones. Every line must be committed once, and in order within its
 // file. If only one process writes, all lines must be in order.
 func (w *world) check(allowed ...Reason) {
 	w.t.Helper()
@@ -311,7 +311,7 @@ func (w *world) copyTruncate() {
 	w.files++
 }
 
-// archive makes many old files before the consumer begins, some of them empty.
+// archive makes many old files before the consumer starts, some of them empty.
 func (w *world) archive(rotate func(*world)) {
 	w.archiving = true
 	for range 50 + w.rng.IntN(100) {
@@ -363,8 +363,8 @@ func (w *world) step(rotate func()) {
 }
 
 // TestCrashes proves that a consumer that is killed at random instants and restarted from its last commit has committed
-// every line exactly once and in order. This holds under every rotation that itself loses nothing. If two processes
-// write, the order holds within each file.
+// every line exactly once and in order, with every kind of rotation that itself loses nothing. If two processes write,
+// the order holds within each file.
 func TestCrashes(t *testing.T) {
 	styles := []struct {
 		name    string

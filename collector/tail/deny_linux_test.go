@@ -12,8 +12,8 @@ import (
 
 func setfsuid(id uintptr) { _, _, _ = syscall.RawSyscall(syscall.SYS_SETFSUID, id, 0, 0) }
 
-// deny makes a poll run without the right to read, even if the super-user runs the test: on Linux a thread can give up
-// its file rights.
+// deny makes a poll run without the right to read, even if root runs the test: on Linux a thread can give up its file
+// rights.
 func deny(r *rig) {
 	r.t.Helper()
 	if os.Getuid() != 0 {
@@ -36,8 +36,8 @@ func deny(r *rig) {
 	r.clock.now = r.clock.now.Add(time.Second)
 }
 
-// TestImportPassesUnreadableFiles proves that many files that cannot be opened are tried once per listing, not once per
-// file that is read.
+// TestImportPassesUnreadableFiles proves that many files that cannot be opened are tried once per listing, not once for
+// each file that is read.
 func TestImportPassesUnreadableFiles(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only the super-user can give up the right to read files, and take it back")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDateNamedDirectory proves that date-named files (PBS) are read in lexical order, each once, also over restarts.
+// TestDateNamedDirectory proves that date-named files (PBS) are read in lexical order, each once, even with restarts.
 // The checkpoint does not grow with the number of finished days.
 func TestDateNamedDirectory(t *testing.T) {
 	hazard(t, func(r *rig) {
@@ -30,8 +30,8 @@ func TestDateNamedDirectory(t *testing.T) {
 	})
 }
 
-// TestDirectoryGzipWhileDown proves that if the day's file was compressed while nobody read, reading continues in the
-// compressed file.
+// TestDirectoryGzipWhileDown proves that if the current file was compressed while no tailer ran, reading continues in
+// the compressed file.
 func TestDirectoryGzipWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Path = r.dir // a directory without a pattern takes all names
@@ -47,7 +47,7 @@ func TestDirectoryGzipWhileDown(t *testing.T) {
 	})
 }
 
-// TestDirectoryMissing proves that a directory that appears later is no error and is reported only once.
+// TestDirectoryMissing proves that a directory that does not exist yet is reported once, and read when it appears.
 func TestDirectoryMissing(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Path, r.cfg.Pattern = r.path("acct"), "*"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// faulty is a file on a failing disk.
+// faulty is a file on a disk that fails.
 type faulty struct {
 	source
 	err error

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestFromEnd proves that reading from the end skips what exists and reads everything after it, even if the file is
-// rotated before its next line. A line that was being written comes whole.
+// TestFromEnd proves that reading from the end skips the existing content and reads everything after it, even if the
+// file is rotated before its next line. If the last line is incomplete at the start, it is read as a whole.
 func TestFromEnd(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.FromEnd = true
@@ -27,7 +27,7 @@ func TestFromEnd(t *testing.T) {
 	})
 }
 
-// TestFromEndOfNothing proves that if no file exists, everything that comes later is new.
+// TestFromEndOfNothing proves that if no file exists at the start, all later content is new.
 func TestFromEndOfNothing(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.FromEnd = true
@@ -38,7 +38,7 @@ func TestFromEndOfNothing(t *testing.T) {
 	})
 }
 
-// TestFromEndOfDirectory proves the same for a directory.
+// TestFromEndOfDirectory proves the same as TestFromEnd for a directory.
 func TestFromEndOfDirectory(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.FromEnd, r.cfg.Path = true, r.dir

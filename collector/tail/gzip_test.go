@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestGzipWhileDown proves that a rotated file that was compressed while nobody read is recognized by its content and
-// read on at the offset. The finished files are not read again.
+// TestGzipWhileDown proves that a rotated file that was compressed while no tailer ran is recognized by its content,
+// and that reading continues at the offset. Finished files are not read again.
 func TestGzipWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "0\n")
@@ -32,8 +32,8 @@ func TestGzipWhileDown(t *testing.T) {
 	})
 }
 
-// TestGzipWhileReading proves that no line is lost or repeated if a file is compressed while it is open and still read,
-// even if the tailer is killed right after.
+// TestGzipWhileReading proves that no line is lost or repeated if a file is compressed while it is open and not yet
+// read to its end, even if the tailer is killed immediately afterwards.
 func TestGzipWhileReading(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.BatchLines = 1
@@ -59,7 +59,7 @@ func TestGzipWhileReading(t *testing.T) {
 	})
 }
 
-// TestGzipInProgress proves that the original counts while gzip writes its output beside it.
+// TestGzipInProgress proves that the original is read while gzip still writes the compressed file beside it.
 func TestGzipInProgress(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "1\n")

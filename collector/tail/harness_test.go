@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// handClock is a clock that advances, and causes polls, only on command.
+// handClock is a clock that advances and causes polls only when the test tells it to.
 type handClock struct {
 	now  time.Time
 	tick chan time.Time
@@ -34,7 +34,7 @@ func (c *handClock) Now() time.Time { return c.now }
 
 func (c *handClock) Ticker(time.Duration) (<-chan time.Time, func()) { return c.tick, func() {} }
 
-// rig is a tailer in a bubble of testing/synctest, so that a test knows when it waits.
+// rig is a tailer in a bubble of testing/synctest, so that a test knows when the tailer waits.
 type rig struct {
 	t       *testing.T
 	dir     string
@@ -89,7 +89,7 @@ func (r *rig) start() {
 	r.ok(err)
 }
 
-// poll advances the clock, polls once, and takes everything until Next waits.
+// poll advances the clock, polls once, and takes all batches until Next waits.
 func (r *rig) poll(d time.Duration) {
 	r.t.Helper()
 	if r.tailer == nil {
@@ -115,7 +115,7 @@ func (r *rig) poll(d time.Duration) {
 	}
 }
 
-// next calls Next and cancels the call if it waits.
+// next calls Next, and cancels the call if Next waits.
 func (r *rig) next() (b Batch, err error) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	defer cancel()
@@ -130,7 +130,7 @@ func (r *rig) next() (b Batch, err error) {
 	return b, err
 }
 
-// want polls 1 s later and compares the lines and the reasons of problems.
+// want polls 1 s later, and compares the lines and the reasons of problems with the wanted ones.
 func (r *rig) want(lines string, reasons ...Reason) {
 	r.t.Helper()
 	r.wantAfter(time.Second, lines, reasons...)
@@ -177,7 +177,7 @@ func (r *rig) copy(from, to string) {
 	r.ok(os.WriteFile(r.path(to), b, 0o644))
 }
 
-// gzip compresses a file as gzip(1) does: the original disappears last, and the time stays.
+// gzip compresses a file as gzip(1) does: the original is deleted last, and the modification time is kept.
 func (r *rig) gzip(name string) {
 	r.t.Helper()
 	r.ok(gzipFile(r.path(name)))
@@ -202,7 +202,7 @@ func gzipFile(path string) error {
 		os.Chtimes(path+".gz", fi.ModTime(), fi.ModTime()), os.Remove(path))
 }
 
-// age makes a file look older, so that an order by time does not depend on the clock's ticks.
+// age sets the modification time of a file back, so that an order by time does not depend on the clock's ticks.
 func (r *rig) age(name string, d time.Duration) {
 	r.t.Helper()
 	at := time.Now().Add(-d)

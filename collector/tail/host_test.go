@@ -26,7 +26,7 @@ func told(name string, first, from, to int) string {
 	return b.String()
 }
 
-// mirror replaces files by new ones with these contents, as on another host.
+// mirror replaces files by new ones with the given contents, as on another host.
 func (r *rig) mirror(files map[string]string) {
 	r.t.Helper()
 	for name, text := range files {
@@ -35,8 +35,8 @@ func (r *rig) mirror(files map[string]string) {
 	}
 }
 
-// TestPositionOfAnotherHost proves that the position in a log is valid on a host where the files have other inodes
-// and times, and where the log was rotated and compressed since. No line is delivered twice.
+// TestPositionOfAnotherHost proves that the position in a log is valid on a host where the files have other inodes and
+// times, even if the log has been rotated and compressed since. No line is delivered twice.
 func TestPositionOfAnotherHost(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", numbers(1, 200))
@@ -55,8 +55,8 @@ func TestPositionOfAnotherHost(t *testing.T) {
 	})
 }
 
-// TestCopyIsBehind proves that the tailer waits for copies that end before the position, also for finished files. No
-// line is delivered twice, and no newer file is begun before.
+// TestCopyIsBehind proves that the tailer waits for copies that end before the position, even for finished files. No
+// line is delivered twice, and no newer file is read before.
 func TestCopyIsBehind(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", numbers(1, 200))
@@ -87,8 +87,8 @@ func TestCopyIsBehind(t *testing.T) {
 	})
 }
 
-// TestCopyStaysBehind proves that a copy that never reaches the position becomes a lost position after a while, and
-// that its lines are then delivered again.
+// TestCopyStaysBehind proves that if a copy never reaches the position, the position counts as lost after a while, and
+// the lines of the copy are delivered again.
 func TestCopyStaysBehind(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200))
@@ -105,8 +105,8 @@ func TestCopyStaysBehind(t *testing.T) {
 	})
 }
 
-// TestAnotherLogIsNotBehind proves that another log in the place of the one that was read is no copy, and that the
-// tailer does not wait for its end.
+// TestAnotherLogIsNotBehind proves that another log in the place of the log that was read is no copy, so the tailer
+// does not wait for it to grow.
 func TestAnotherLogIsNotBehind(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200))
@@ -118,8 +118,8 @@ func TestAnotherLogIsNotBehind(t *testing.T) {
 	})
 }
 
-// TestReplacedByLongerCopy covers a copy that replaces the log and has the rest of the log's last line. Reading
-// continues there at once, because the old log, which is held open, will never get that rest.
+// TestReplacedByLongerCopy covers a copy that replaces the log and has the missing rest of the log's last line. Reading
+// continues in the copy immediately, because the old log, which is held open, will never get that rest.
 func TestReplacedByLongerCopy(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200)+"0000")
@@ -133,9 +133,9 @@ func TestReplacedByLongerCopy(t *testing.T) {
 	})
 }
 
-// TestReplacedByCompressedCopy proves the same if the log was compressed on the other host before its rest arrived
-// here. The compressed copy comes while the old log still exists, and at first looks like a copy of what is being
-// read. Later the compressed copy is the only file with the end of the last line.
+// TestReplacedByCompressedCopy proves the same as TestReplacedByLongerCopy if the log was compressed on the other host
+// before its rest arrived here. The compressed copy appears while the old log still exists, and at first looks like a
+// copy of the file that is being read. Later it is the only file with the end of the last line.
 func TestReplacedByCompressedCopy(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", numbers(1, 200)+"0000")

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestInodeReused proves that a new file with the inode of the deleted one in the checkpoint counts as another file,
-// and that the loss is reported. File systems reuse inodes as they like, so the test makes the checkpoint name the new
-// file's inode.
+// TestInodeReused proves that a new file with the inode of the deleted file in the checkpoint counts as another file,
+// and that the loss is reported. File systems reuse inodes unpredictably, so the test changes the inode in the
+// checkpoint to that of the new file.
 func TestInodeReused(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -26,7 +26,7 @@ func TestInodeReused(t *testing.T) {
 	})
 }
 
-// TestInodeReusedAndOldGone proves the same if the old file no longer exists.
+// TestInodeReusedAndOldGone proves the same as TestInodeReused if the old file no longer exists.
 func TestInodeReusedAndOldGone(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -45,8 +45,8 @@ func TestInodeReusedAndOldGone(t *testing.T) {
 	})
 }
 
-// TestSameContentOtherInode proves that a log restored from a backup, or moved to another disk, is read on: it has
-// another inode and the same content.
+// TestSameContentOtherInode proves that reading continues in a log that was restored from a backup or moved to another
+// disk: it has another inode and the same content.
 func TestSameContentOtherInode(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -60,7 +60,7 @@ func TestSameContentOtherInode(t *testing.T) {
 }
 
 // TestInodeOfFinishedReused proves that a compressed predecessor still counts as finished if the new log gets its
-// former inode right after the compression.
+// former inode immediately after the compression.
 func TestInodeOfFinishedReused(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "1\n2\n")

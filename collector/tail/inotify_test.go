@@ -64,8 +64,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// TestEventsWake proves that events alone wake the tailer after an append, an appearance and a rotation, without a
-// poll.
+// TestEventsWake proves that file system events alone, without a poll, wake the tailer after an append, the creation of
+// the file, and a rotation.
 func TestEventsWake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	tl := watched(t, Config{Path: path})
@@ -116,7 +116,7 @@ func TestEventsBehindSymlink(t *testing.T) {
 	}
 }
 
-// TestEventOverflow proves that lost events (the queue overflowed) count as a change of everything.
+// TestEventOverflow proves that if events are lost because their queue overflowed, everything counts as changed.
 func TestEventOverflow(t *testing.T) {
 	w := newWatcher(func(string) bool { return true }, zap.NewNop())
 	if w == nil {
@@ -132,7 +132,7 @@ func TestEventOverflow(t *testing.T) {
 	}
 }
 
-// TestPollOnly proves that without any events the poll alone finds lines and rotations.
+// TestPollOnly proves that without any file system events, polls find new lines and rotations.
 func TestPollOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	tl, err := New(Config{Source: "test", Path: path, NoInotify: true, Poll: time.Millisecond}, nil, Options{})
@@ -158,7 +158,7 @@ func TestPollOnly(t *testing.T) {
 	}
 }
 
-// TestCancel proves that a canceled context ends a waiting Next with its error.
+// TestCancel proves that a cancelled context ends a waiting Next, which returns the context's error.
 func TestCancel(t *testing.T) {
 	tl := watched(t, Config{Path: filepath.Join(t.TempDir(), "log")})
 	pull(t, tl)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestVeryLongLine proves that a line of MaxLine bytes is a line. A longer one is skipped and reported, however long it
-// is and however slowly it is written, and the buffer does not grow with it.
+// TestVeryLongLine proves that a line of MaxLine bytes is returned. A longer one is skipped and reported, however long
+// it is and however slowly it is written, and the buffer does not grow with its length.
 func TestVeryLongLine(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.MaxLine, r.cfg.BatchBytes = 100, 40
@@ -33,7 +33,7 @@ func TestVeryLongLine(t *testing.T) {
 	})
 }
 
-// TestVeryLongLastLine proves that a one-shot also skips a long last line without end.
+// TestVeryLongLastLine proves that in one-shot mode a long last line without a newline is skipped, too.
 func TestVeryLongLastLine(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.MaxLine, r.cfg.BatchBytes, r.cfg.OneShot = 100, 40, true

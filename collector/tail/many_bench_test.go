@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// BenchmarkManyFiles imports directories of old files of 50 lines each: date-named ones, and the rotated predecessors
+// BenchmarkManyFiles imports old files of 50 lines each: a directory of date-named files, and the rotated predecessors
 // of a log. The time per line should not depend on the number of files.
 func BenchmarkManyFiles(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
@@ -50,7 +50,7 @@ func manyFiles(b *testing.B, n int, path func(i int) string) {
 	}
 }
 
-// importAll reads everything as the daemon does, not as a one-shot.
+// importAll reads everything as the daemon does, not in one-shot mode.
 func importAll(b *testing.B, cfg Config, files int) {
 	b.Helper()
 	var ckpt int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// layouts returns the names of n files in reading order, for the two ways to keep many old files.
+// layouts returns the names of n files in reading order, for the two ways in which many old files are kept.
 func layouts(n int) map[string][]string {
 	dated, rotated := make([]string, n), make([]string, n)
 	for i := range n {
@@ -21,8 +21,8 @@ func layouts(n int) map[string][]string {
 	return map[string][]string{"directory": dated, "rotated": rotated}
 }
 
-// archive writes one file per name, each with one line, the number of its place. The files are an hour apart. It points
-// the configuration to them.
+// archive writes one file for each name, with one line: the index of the file. The files are an hour apart. The
+// configuration then has their paths.
 func (r *rig) archive(layout string, names []string) {
 	r.t.Helper()
 	for i, name := range names {
@@ -34,7 +34,7 @@ func (r *rig) archive(layout string, names []string) {
 	}
 }
 
-// take takes n batches of one line each, and checks that the lines begin with number line.
+// take takes n batches of one line each, and checks that their lines are line, line+1 and so on.
 func (r *rig) take(line, n int) {
 	r.t.Helper()
 	for i := range n {
@@ -47,8 +47,8 @@ func (r *rig) take(line, n int) {
 	}
 }
 
-// TestImportIsLinear proves that an import opens every file once, lists and examines all files a fixed number of times,
-// however many they are, and that its checkpoint does not grow with them.
+// TestImportIsLinear proves that an import opens every file once, that the number of listings and examinations of all
+// files does not depend on the number of files, and that the checkpoint does not grow with it.
 func TestImportIsLinear(t *testing.T) {
 	const few, many = 100, 800
 	type cost struct {
@@ -91,7 +91,7 @@ func TestImportIsLinear(t *testing.T) {
 	}
 }
 
-// TestRestartsInImport proves that if an import is killed again and again, no line comes twice or is missing, and each
+// TestRestartsInImport proves that if an import is killed again and again, no line is repeated or missing, and each
 // start opens only unfinished files.
 func TestRestartsInImport(t *testing.T) {
 	const n, step = 600, 50
@@ -116,8 +116,8 @@ func TestRestartsInImport(t *testing.T) {
 	}
 }
 
-// TestRestartInImportWithFilesGone proves that after a restart in the middle of an import, files that are gone are
-// looked for by content. For that each other file is opened once, not once per missing file.
+// TestRestartInImportWithFilesGone proves that after a restart in the middle of an import, missing files are searched
+// by content. For this each other file is opened once, not once for each missing file.
 func TestRestartInImportWithFilesGone(t *testing.T) {
 	const n, before = 300, 150
 	names := layouts(n)["rotated"]
@@ -137,9 +137,9 @@ func TestRestartInImportWithFilesGone(t *testing.T) {
 	})
 }
 
-// TestImportPassesBadFiles proves that old files that are damaged, empty or cannot be opened do not stop the import
-// of the others. The checkpoint stays bounded, and the tailer does not try these files again and again. Once the
-// files are repaired they are read, also after a restart.
+// TestImportPassesBadFiles proves that old files that are damaged, empty or cannot be opened do not stop the import of
+// the others. The checkpoint stays bounded, and the tailer does not try these files again and again. When the files are
+// repaired they are read, even after a restart.
 func TestImportPassesBadFiles(t *testing.T) {
 	const n, bad = 300, 40
 	for layout, names := range layouts(n) {
@@ -185,7 +185,7 @@ func TestImportPassesBadFiles(t *testing.T) {
 	}
 }
 
-// TestImportOfEmptyFiles proves that only the listings look at empty files among the old ones.
+// TestImportOfEmptyFiles proves that empty files among the old ones are examined only by listings.
 func TestImportOfEmptyFiles(t *testing.T) {
 	const n = 400
 	for layout, names := range layouts(n) {
@@ -211,8 +211,8 @@ func TestImportOfEmptyFiles(t *testing.T) {
 	}
 }
 
-// TestSlowListingsLeaveTimeToRead proves that slow listings leave time to read: while there is much to read, due polls
-// do not cause one slow listing after another.
+// TestSlowListingsLeaveTimeToRead proves that while there is much to read, slow listings do not follow one another
+// without pause, although polls are due.
 func TestSlowListingsLeaveTimeToRead(t *testing.T) {
 	const n = 30
 	hazard(t, func(r *rig) {

@@ -15,7 +15,7 @@ func (r *rig) patch(name string, off int64, text string) {
 	r.ok(f.Close())
 }
 
-// TestNulRunIsNotYet proves that NUL bytes at the end count as data that has not arrived yet.
+// TestNulRunIsNotYet proves that NUL bytes at the end of a file count as data that has not arrived yet.
 func TestNulRunIsNotYet(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\nt\x00\x00\x00\x00\x00\x00\x00")
@@ -28,8 +28,8 @@ func TestNulRunIsNotYet(t *testing.T) {
 	})
 }
 
-// TestNulHoleFilled proves that the tailer also waits for a hole before further lines, and that a hole that is filled
-// in time is read in order.
+// TestNulHoleFilled proves that the tailer also waits for a run of NUL bytes that is followed by lines, and that the
+// lines are read in order if the run is filled in time.
 func TestNulHoleFilled(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n\x00\x00\x00\x00six\n")
@@ -40,8 +40,8 @@ func TestNulHoleFilled(t *testing.T) {
 	})
 }
 
-// TestNulHoleStays proves that a hole that stays is skipped up to the next line and reported. A restart does not go
-// back to it, even if it is filled later.
+// TestNulHoleStays proves that a run of NUL bytes that is not filled in time is reported, and skipped up to the next
+// line. A restart does not go back to it, even if it is filled later.
 func TestNulHoleStays(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n\x00\x00\x00\x00rest\nthree\n")
@@ -57,8 +57,8 @@ func TestNulHoleStays(t *testing.T) {
 	})
 }
 
-// TestNulHoleHuge proves that a hole larger than any buffer (a truncated log whose writer did not append) is skipped
-// without being held in memory.
+// TestNulHoleHuge proves that a run of NUL bytes larger than any buffer (a truncated log whose writer did not append)
+// is skipped without being held in memory.
 func TestNulHoleHuge(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n")
@@ -72,8 +72,8 @@ func TestNulHoleHuge(t *testing.T) {
 	})
 }
 
-// TestManyHoles proves that all holes that were there when the first one was found are waited for together, not one
-// after the other. The report gives the beginnings of the lines.
+// TestManyHoles proves that the tailer waits for all runs of NUL bytes that existed when the first one was found
+// together, not one after the other. The report has the beginnings of the lines.
 func TestManyHoles(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\x00\n3\n\x004\n5\n\x00\x00\n")

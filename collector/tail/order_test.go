@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// at gives files of the rig one modification time.
+// at sets the modification times of files to one instant.
 func (r *rig) at(when time.Time, names ...string) {
 	r.t.Helper()
 	for _, name := range names {
@@ -18,7 +18,7 @@ func (r *rig) at(when time.Time, names ...string) {
 	}
 }
 
-// one takes one batch and keeps its checkpoint.
+// one takes one batch, compares its lines with the wanted ones, and keeps its checkpoint.
 func (r *rig) one(want string) {
 	r.t.Helper()
 	r.tailer.rescan = true
@@ -30,8 +30,8 @@ func (r *rig) one(want string) {
 	r.ckpt = b.Checkpoint
 }
 
-// TestOrderOfFilesHeldOpenWithoutName covers two rotations within one tick of the file system's clock, after which both
-// files are compressed while the newer is held open under a deleted name. The newer file still comes after its
+// TestOrderOfFilesHeldOpenWithoutName covers two rotations within one tick of the file system's clock. Then both files
+// are compressed while the newer one is held open under a deleted name. The newer file must still come after its
 // predecessor, which has a new name.
 func TestOrderOfFilesHeldOpenWithoutName(t *testing.T) {
 	for _, killed := range []bool{false, true} {
@@ -63,7 +63,7 @@ func TestOrderOfFilesHeldOpenWithoutName(t *testing.T) {
 }
 
 // TestLateLineBeforeUnreadSuccessor proves that a late line in an older file is read before the unread rest of its
-// successor, although the older file is now the last modified one, and also after a restart.
+// successor, although the older file then has the later modification time. The same holds after a restart.
 func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
@@ -90,8 +90,9 @@ func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 	}
 }
 
-// TestByAge proves the order of files. Files are in the order of their times. Among files of one instant, numbers
-// descend (0 is the newest) and dates ascend. Neither the order in which files were found nor their directory matters.
+// TestByAge proves the order of files: by their modification times; at equal times, by name with numbers descending (0
+// is the newest) and dates ascending. It depends neither on the order in which files were found nor on their
+// directories.
 func TestByAge(t *testing.T) {
 	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz " +
 		"/a/log-20261119 /z/log-20261120 /a/log")
@@ -119,9 +120,9 @@ func TestByAge(t *testing.T) {
 	}
 }
 
-// TestKilledAmongFilesOfOneInstant covers a kill among files of one instant, as after a copy of an archive without
-// its times. There are more such files than the checkpoint lists singly. No file counts as finished because another
-// file of its instant is.
+// TestKilledAmongFilesOfOneInstant covers a kill among files with the same modification time, as after an archive was
+// copied without its times. There are more such files than the checkpoint lists individually. No file counts as
+// finished only because another file of the same time is.
 func TestKilledAmongFilesOfOneInstant(t *testing.T) {
 	const n = keepDone + 30
 	for _, before := range []int{keepDone + 15, n - 2, n - 1, n} {

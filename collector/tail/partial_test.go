@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPartialLineWaits proves that a line is delivered whole once its end is there, and not before.
+// TestPartialLineWaits proves that a line is delivered only when its end has been written, and then as a whole.
 func TestPartialLineWaits(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntw")
@@ -23,7 +23,7 @@ func TestPartialLineWaits(t *testing.T) {
 	})
 }
 
-// TestOneShotTakesLastLine proves that a one-shot takes the last line without a newline, once, and then ends.
+// TestOneShotTakesLastLine proves that one-shot mode takes the last line even without a newline, once, and then ends.
 func TestOneShotTakesLastLine(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.OneShot = true
@@ -39,9 +39,9 @@ func TestOneShotTakesLastLine(t *testing.T) {
 	})
 }
 
-// TestPartialLineAtRotation proves that a predecessor whose last line has no end delays its successor for the grace,
-// so that the order is kept. After the grace the tailer reports the line and continues. If the line's end comes after
-// all, the line is delivered.
+// TestPartialLineAtRotation proves that a predecessor whose last line has no end delays its successor for the grace, so
+// that the order is kept. Then the tailer reports the line and continues. If the line's end is written later, the line
+// is delivered.
 func TestPartialLineAtRotation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntw")
@@ -55,7 +55,7 @@ func TestPartialLineAtRotation(t *testing.T) {
 	})
 }
 
-// TestCRLF proves that CRLF line ends are removed, with only one carriage return.
+// TestCRLF proves that a CRLF line end is removed, but only one carriage return.
 func TestCRLF(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\r\n\r\nx\r\n")

@@ -47,8 +47,8 @@ func TestReplacedByDirectory(t *testing.T) {
 	})
 }
 
-// TestNotMountedYet proves that while the log's file system is not mounted, so that no file is there, the checkpoint is
-// kept.
+// TestNotMountedYet proves that the checkpoint is kept while no file exists because the log's file system is not
+// mounted yet.
 func TestNotMountedYet(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Path = r.path("nfs/log")
@@ -81,8 +81,8 @@ func TestPipeInPlaceOfLog(t *testing.T) {
 	})
 }
 
-// TestUnreadable proves that a missing permission is reported once, and that after it is given the file is read from
-// the right place.
+// TestUnreadable proves that a missing permission is reported once, and that the file is read from the right place when
+// it becomes readable.
 func TestUnreadable(t *testing.T) {
 	if os.Getuid() == 0 && runtime.GOOS != "linux" {
 		t.Skip("unreadable: the super-user can read everything")

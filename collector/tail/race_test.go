@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// act makes the tailer call f before its k-th access to the file system, counted from now.
+// act makes the tailer call f before its k-th access to the file system, counted from now. It returns a pointer to the
+// number of accesses so far.
 func (r *rig) act(k int, f func()) (accesses *int) {
 	n := 0
 	r.tailer.access = func(string) {
@@ -25,8 +26,8 @@ func (r *rig) act(k int, f func()) (accesses *int) {
 }
 
 // TestRotatedBetweenAnyTwoAccesses rotates the log, and writes to it again, between two accesses of the tailer to the
-// file system. A case exists for each access. The lines come once and in order, from whichever files. In its first
-// run the test found that the daemon read a truncated log before the copy of it.
+// file system, with one case for each access. The lines must be delivered once and in order, whichever files they come
+// from. In its first run the test found that a truncated log was read before its copy.
 func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, and long under the race detector, which sees TestConcurrentWriter")
@@ -106,7 +107,7 @@ func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 	}
 }
 
-// rotatedAt checks one of these cases, with the rotation before the k-th access.
+// rotatedAt checks one case of TestRotatedBetweenAnyTwoAccesses, with the rotation before the k-th access.
 func rotatedAt(r *rig, k, split, skipped int, killed bool, before func(*rig), between []func(*rig)) (accesses int) {
 	r.cfg.MaxLine = 100
 	before(r)
@@ -170,7 +171,7 @@ type rotatingWriter struct {
 
 func (w *rotatingWriter) then(step func()) { w.steps = append(w.steps, step) }
 
-// step does the next step.
+// step does the next step of the rotation.
 func (w *rotatingWriter) step() {
 	if len(w.steps) > 0 {
 		step := w.steps[0]
@@ -179,7 +180,7 @@ func (w *rotatingWriter) step() {
 	}
 }
 
-// append appends some lines, sometimes in two pieces.
+// append appends some lines, sometimes in two parts.
 func (w *rotatingWriter) append() {
 	text := ""
 	for range 1 + w.rng.IntN(20) {
@@ -232,15 +233,15 @@ func (w *rotatingWriter) rotate(day int) {
 	}
 }
 
-// copyPart copies the first part of the log.
+// copyPart copies the first part of the log to another file.
 func (w *rotatingWriter) copyPart(to string) {
 	b, err := os.ReadFile(w.path("log"))
 	w.ok(err)
 	w.ok(os.WriteFile(w.path(to), b[:w.rng.IntN(len(b)+1)], 0o644))
 }
 
-// TestRotatedAtRandomAccesses lets a writer take random steps of random rotations at random accesses to the file
-// system. The consumer commits every batch and is killed at random. Every line is delivered once and in order.
+// TestRotatedAtRandomAccesses lets a writer make random steps of random rotations at random accesses to the file
+// system. The consumer commits every batch and is killed at random. Every line must be delivered once and in order.
 func TestRotatedAtRandomAccesses(t *testing.T) {
 	rounds := 60
 	switch {
@@ -303,7 +304,7 @@ func rotatedAtRandom(r *rig, seed uint64) {
 	}
 }
 
-// take takes a batch, whose lines must be the next ones, and commits it.
+// take takes a batch, checks that its lines are the next ones, and commits it.
 func (w *rotatingWriter) take(committed int) int {
 	w.t.Helper()
 	w.clock.now = w.clock.now.Add(time.Duration(w.rng.IntN(1500)) * time.Millisecond)

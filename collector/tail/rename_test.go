@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestRenameRotation proves for rename-and-create that the old file is read to its end before the new one, although the
-// writer continued in it after the renaming.
+// TestRenameRotation proves that with rename-and-create the old file is read to its end before the new one, although
+// the writer still wrote to the old one after the renaming.
 func TestRenameRotation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -30,7 +30,7 @@ func TestRenameRotation(t *testing.T) {
 }
 
 // TestLateLinesInOldFile proves that lines that a second process still writes to the old file are read within the
-// grace, and even after it while the file exists.
+// grace, and even after it as long as the file exists.
 func TestLateLinesInOldFile(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n")
@@ -64,8 +64,8 @@ func TestDeletedWhileOpen(t *testing.T) {
 	})
 }
 
-// TestSeveralRotationsWhileDown proves that after several rotations while nobody reads, everything comes once and in
-// order.
+// TestSeveralRotationsWhileDown proves that after several rotations while no tailer ran, every line is delivered once
+// and in order.
 func TestSeveralRotationsWhileDown(t *testing.T) {
 	for _, from := range []string{"checkpoint", "nothing"} {
 		t.Run(from, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestSeveralRotationsWhileDown(t *testing.T) {
 	}
 }
 
-// TestManyPredecessors proves that many old files are read without all of them being open.
+// TestManyPredecessors proves that many old files are read without having all of them open.
 func TestManyPredecessors(t *testing.T) {
 	hazard(t, func(r *rig) {
 		want := ""
@@ -122,8 +122,8 @@ func TestManyPredecessors(t *testing.T) {
 	})
 }
 
-// TestManyFinishedPredecessors covers more finished predecessors than the checkpoint lists singly: the checkpoint is
-// bounded, and no file is read again.
+// TestManyFinishedPredecessors covers more finished predecessors than the checkpoint lists individually: the checkpoint
+// is bounded, and no file is read again.
 func TestManyFinishedPredecessors(t *testing.T) {
 	hazard(t, func(r *rig) {
 		const n = keepDone + 50
@@ -146,8 +146,8 @@ func TestManyFinishedPredecessors(t *testing.T) {
 	})
 }
 
-// TestCheckpointLost proves that if the file of the checkpoint exists nowhere, this is reported together with the
-// assumption made, and newer files are read.
+// TestCheckpointLost proves that if the file of the checkpoint no longer exists, this is reported together with the
+// tailer's assumption, and newer files are read.
 func TestCheckpointLost(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")

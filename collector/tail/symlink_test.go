@@ -15,7 +15,7 @@ func (r *rig) link(to string) {
 }
 
 // TestSymlinkSwitch proves that when a symbolic link is switched to another file, the former target is finished first,
-// even if the switch came while nobody read.
+// even if the link was switched while no tailer ran.
 func TestSymlinkSwitch(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("a", "1\n")
@@ -35,8 +35,8 @@ func TestSymlinkSwitch(t *testing.T) {
 	})
 }
 
-// TestSymlinkSwitchTwiceWhileDown proves that after two switches while nobody read, the file in between is found by its
-// pattern.
+// TestSymlinkSwitchTwiceWhileDown proves that after two switches while no tailer ran, the file in between is found by
+// its pattern.
 func TestSymlinkSwitchTwiceWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Rotated = []string{"acct-*"}
@@ -53,8 +53,8 @@ func TestSymlinkSwitchTwiceWhileDown(t *testing.T) {
 	})
 }
 
-// TestSymlinkSwitchedLate proves that if the writer is in the next file before the link is switched, the unread rest of
-// the former file comes first.
+// TestSymlinkSwitchedLate proves that if the writer begins the next file before the link is switched, the unread rest
+// of the former file is read first.
 func TestSymlinkSwitchedLate(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Rotated = []string{"acct-*"}
