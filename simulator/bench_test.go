@@ -155,7 +155,7 @@ func BenchmarkSteadyState(b *testing.B) {
 }
 
 // world draws jobs of a large cluster. Their sizes are about 10 on average, with a few in the hundreds and thousands,
-// and their limits are round numbers or not.
+// and their limits are round numbers if round is set.
 type world struct {
 	rng   *rand.Rand
 	round bool

@@ -117,7 +117,7 @@ func easyByTheBook(procs int, jobs []simulator.Job, order simulator.Order) []flo
 	return b.starts
 }
 
-// TestEASYIsThatOfTheBooks compares the simulator with one that looks at every job at every event.
+// TestEASYIsThatOfTheBooks compares the simulator with bookish, which looks at every job at every event.
 func TestEASYIsThatOfTheBooks(t *testing.T) {
 	for _, order := range []simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst} {
 		t.Run(fmt.Sprint("order ", order), func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestEASYIsThatOfTheBooks(t *testing.T) {
 	}
 }
 
-// TestEASYIsThatOfTheBooksInALongQueue does the same while hundreds of jobs run and wait, so that no data structure is
-// small.
+// TestEASYIsThatOfTheBooksInALongQueue compares the simulator with bookish while hundreds of jobs run and wait, so that
+// no data structure is small.
 func TestEASYIsThatOfTheBooksInALongQueue(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -170,7 +170,7 @@ func TestEASYIsThatOfTheBooksInALongQueue(t *testing.T) {
 	}
 }
 
-// TestEASYIsThatOfTheBooksOnRealLogs does the same on logs on which pyss was not run.
+// TestEASYIsThatOfTheBooksOnRealLogs compares the simulator with bookish on logs on which pyss was not run.
 func TestEASYIsThatOfTheBooksOnRealLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at every job at every event of two logs; left out by -short")

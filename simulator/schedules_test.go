@@ -21,8 +21,8 @@ import (
 
 var updateSchedules = flag.Bool("schedules.update", false, "write testdata/schedules.csv anew")
 
-// The hash of a schedule is the SHA-256 of a line "number start\n" for each job in the order of their numbers, with
-// starts in seconds from the log's beginning.
+// schedulesFile has the hashes of schedules. The hash of a schedule is the SHA-256 of a line "number start\n" for each
+// job in the order of their numbers, with starts in seconds from the log's beginning.
 const schedulesFile = "testdata/schedules.csv"
 
 // hashStarts returns the hash of starts by job number.

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// fixed returns forecasts of waitcast and of QBETS. Other methods have none.
+// fixed returns a function that returns these forecasts for waitcast and QBETS, and nil for other methods.
 func fixed(served, qbets []float64) func(int) []float64 {
 	return func(method int) []float64 {
 		switch method {

@@ -37,7 +37,7 @@ func step(a float64) float64 {
 	return 0
 }
 
-// truth returns the quantile at a level of uneven's rows.
+// truth returns the true quantile, at a level, of the target of a row of uneven with the features a and b.
 func truth(level, a, b float64) float64 { return step(a) - (1+4*b)*math.Log(1-level) }
 
 func row(columns [][]float64, i int) []float64 {
@@ -192,7 +192,7 @@ func TestQuantile(t *testing.T) {
 	})
 }
 
-// TestMissingValues proves that the model uses a missing value where it carries information.
+// TestMissingValues proves that the model learns from the fact that a value is missing.
 func TestMissingValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	columns, y := [][]float64{make([]float64, 2000)}, make([]float64, 2000)

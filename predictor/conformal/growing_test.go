@@ -58,8 +58,8 @@ func (c calibrating) advance(now float64)            { c.Advance(now) }
 func (c calibrating) started(id int64, at float64)   { c.Started(id, at) }
 func (c calibrating) cancelled(id int64, at float64) { c.Cancelled(id, at) }
 
-// atStart is the same correction, but it learns hits and misses only when jobs start. It learns nothing from a
-// waiting job.
+// atStart is the correction of package conformal, but it learns hits and misses only when jobs start. It learns nothing
+// from a waiting job.
 type atStart struct {
 	*Calibrator
 	jobs map[int64]growingJob
@@ -214,7 +214,7 @@ func TestServedAndPublishedCoverageWhereWaitsGrow(t *testing.T) {
 	}
 }
 
-// TestPublishedCoverageOfCancelledJobsWhereWaitsGrow proves the same for jobs that are cancelled: the published
+// TestPublishedCoverageOfCancelledJobsWhereWaitsGrow proves that if jobs are cancelled while waits grow, the published
 // coverage, which is weighted, is that of the waits without cancellations. The correction reaches this coverage if it
 // keeps the misses of cancelled jobs. If it takes them back, which is the default, it covers the jobs that start, which
 // waited less. The test leaves out the level 0.95, because hardly any quantile of that level has passed by then.

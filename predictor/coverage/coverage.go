@@ -36,8 +36,8 @@ type Config struct {
 	// Tolerance is the maximum distance of the interval from its level, over a whole trace and over the long
 	// forecasts; 0.02 by default.
 	Tolerance float64
-	// MonthTolerance is the same distance for one month, 0.05 by default. MonthErrors bootstrap standard errors, 2 by
-	// default, replace it if they are more.
+	// MonthTolerance is the maximum distance for one month, 0.05 by default. If MonthErrors bootstrap standard errors
+	// (2 by default) are more, they replace it.
 	MonthTolerance, MonthErrors float64
 	// MonthSeconds is the length of a month, 30 days by default. DaySeconds is the length of a block of the bootstrap,
 	// one day by default.

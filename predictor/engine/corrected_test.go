@@ -36,7 +36,7 @@ func TestErrorsOfTheSimulation(t *testing.T) {
 	}
 }
 
-// TestErrorsAreBounded proves that the newest jobs count, and that a job that left without a start is forgotten.
+// TestErrorsAreBounded proves that only the newest jobs count, and that a job that left without a start is forgotten.
 func TestErrorsAreBounded(t *testing.T) {
 	var s ensemble.SimulationErrors
 	for i := range 1000 {

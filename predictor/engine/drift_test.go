@@ -31,7 +31,7 @@ func follow(t testing.TB, all []happening, submits int, cfg Config) ([]told, *En
 	return watched(t, all, submits, cfg, nil)
 }
 
-// watched does the same and calls a function after every event.
+// watched does the same as follow, and calls look after every event.
 func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*Engine)) ([]told, *Engine) {
 	t.Helper()
 	cfg.Levels, cfg.Synchronous = []float64{.1, .25, .5, .75, .9, .95}, true

@@ -97,8 +97,7 @@ func (g *pendingForecast) keepRow(c *scratch) {
 	copy(g.Row, c.row)
 }
 
-// basis returns the name of the main expert behind a forecast. It is the first expert with an answer, in the order of
-// how much the experts know.
+// basis returns the name of the main expert behind a forecast. It is the expert with an answer that knows most.
 func (g *pendingForecast) basis() string {
 	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation,
 		ensemble.RecentWaits, ensemble.Limits}

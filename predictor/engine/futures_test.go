@@ -48,7 +48,8 @@ func TestFuturesAreTheSame(t *testing.T) {
 	rises(t, e.View(1300), "q", []int{1, 2, 4, 6, 10}, []float64{60, 600, 3600, 86400})
 }
 
-// TestFuturesOfALargePool proves the same for a large pool, also after saving and restoring.
+// TestFuturesOfALargePool proves for a large pool that all requests are simulated in the same futures, also after
+// saving and restoring.
 func TestFuturesOfALargePool(t *testing.T) {
 	e, clock := crowd(t, Config{First: 450, Synchronous: true})
 	sizes, limits := []int{1, 16, 64, 256, 1200}, []float64{60, 3600, 43200, 86400}

@@ -117,7 +117,7 @@ func drawLimits(t *rapid.T) *joblimits.Set {
 	}})
 }
 
-// drawPriorities draws what changes priorities, or nil for nothing.
+// drawPriorities draws the rules by which priorities change, or nil for constant priorities.
 func drawPriorities(t *rapid.T) *fairshare.Priorities {
 	shares := rapid.IntRange(0, 3)
 	return fairshare.NewPriorities(&job.Facts{

@@ -107,7 +107,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 	}
 }
 
-// facts returns what an engine learns without forecasts.
+// facts returns the saved bytes of everything that an engine learns without forecasts.
 func facts(t *testing.T, e *Engine) []byte {
 	t.Helper()
 	s := &codec.Codec{}

@@ -78,8 +78,8 @@ type Futures struct {
 // Futures returns the futures of the view.
 func (v *View) Futures() *Futures { return &Futures{v, pools.NewFutures(v.Instant, v.memo)} }
 
-// FuturesWithout returns the same futures after a waiting job, by its id, has left the queue. In a large pool the job
-// stays.
+// FuturesWithout returns the futures of Futures as they are if a waiting job, given by its id, has left the queue. In a
+// large pool the job stays.
 func (v *View) FuturesWithout(id uint64) *Futures {
 	return &Futures{v, pools.NewFuturesWithout(v.Instant, id)}
 }

@@ -374,7 +374,7 @@ func (a aging) ResidualOfAged(age, part, u float64) float64 {
 	return -float64(a)*math.Log(part*(1-u)) - age
 }
 
-// whole is the same law without that separation.
+// whole is the law aging without that separate part.
 type whole struct{ law aging }
 
 func (w whole) Residual(age, u float64) float64 { return w.law.Residual(age, u) }

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// rankEvery is the seconds between two computations of ranks here.
+// rankEvery is the number of seconds between two computations of ranks here.
 const rankEvery = 5
 
 // busyLast is a ranker that puts owners with the most running processors last, and jobs that have waited for long
@@ -135,7 +135,8 @@ func TestStillRanks(t *testing.T) {
 	})
 }
 
-// TestStillRanksOnNodes proves the same for requests in a pool whose jobs are placed on nodes.
+// TestStillRanksOnNodes proves that a ranker that changes no rank changes no wait, for requests in a pool whose jobs
+// are placed on nodes.
 func TestStillRanksOnNodes(t *testing.T) {
 	var sim forward.Sim
 	rapid.Check(t, func(t *rapid.T) {

@@ -52,7 +52,7 @@ func benchForecast(b *testing.B, s *State, procs, limit int) {
 	b.Logf("%s need %d: %.5g", r.Method, r.Need, r.Quantiles)
 }
 
-// BenchmarkQueueAgain is a further request in the state that the last one was for, of another size.
+// BenchmarkQueueAgain measures a request in the same state as the previous request, but of another size.
 func BenchmarkQueueAgain(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	size := func() int { return 1 + rng.IntN(64) }

@@ -165,8 +165,8 @@ func TestQueueCoverage(t *testing.T) {
 	cover(t, 1000, 10, func(w *world) int { return 1 + int(math.Exp(w.rng.Float64()*math.Log(300))) })
 }
 
-// TestLongQueueCoverage proves the same for states with so many jobs that only a few replicas are affordable, within
-// .03. The deviation is then known within 20 %.
+// TestLongQueueCoverage proves that the quantiles cover their levels within 0.03 for states with so many jobs that only
+// a few replicas are affordable. The deviation is then known within 20 %.
 func TestLongQueueCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("queues of thousands of jobs; left out by -short")

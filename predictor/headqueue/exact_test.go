@@ -24,7 +24,7 @@ func TestExactIsEnumeration(t *testing.T) {
 		if got := c.AtLeast(holders, need, at); math.Abs(got-want) > 1e-9 {
 			t.Fatalf("AtLeast(%d, %g) = %.12g, enumeration %.12g", need, at, got, want)
 		}
-		// The tail is cut off exactly there, or later.
+		// The tail ends at need, or after it.
 		for _, top := range []int{need, top} {
 			tail = c.Tail(tail, holders, at, top)
 			if got := tail[need]; math.Abs(got-want) > 1e-9 {
@@ -34,7 +34,8 @@ func TestExactIsEnumeration(t *testing.T) {
 	})
 }
 
-// TestExactTwentyJobs proves the same for 20 jobs, for every need of one state.
+// TestExactTwentyJobs proves that the dynamic program equals the sum over all outcomes for 20 jobs, for every need of
+// one state.
 func TestExactTwentyJobs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, size := range []func() int{

@@ -209,8 +209,8 @@ func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	}
 }
 
-// TestAnotherLog does the same for a log on which no parameter was chosen, and whose jobs have no time limits, so that
-// their work is what the law expects.
+// TestAnotherLog repeats the acceptance test on a log on which no parameter was chosen, and whose jobs have no time
+// limits, so that their work is what the law expects.
 func TestAnotherLog(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -224,8 +224,8 @@ func TestAnotherLog(t *testing.T) {
 	tr.check(t, results, .05)
 }
 
-// TestDaysAhead does the same for two days to a week ahead on one log. At a week, the same time last week is the
-// present value.
+// TestDaysAhead repeats the acceptance test for two days to a week ahead on one log. At a week, the same time last week
+// is the present value.
 func TestDaysAhead(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -258,7 +258,7 @@ func (tr *trial) check(t *testing.T, results []result, slack float64) {
 	}
 }
 
-// TestKTHBeatsPersistence does the same for the first months of one log, at 200 instants.
+// TestKTHBeatsPersistence repeats the acceptance test for the first months of one log, at 200 instants.
 func TestKTHBeatsPersistence(t *testing.T) {
 	r := openTrace(t, "KTH-SP2-1996-2.1-cln.swf.gz")
 	tr := trial{replay: r, from: 6 * week, until: 12 * week, instants: 200, options: Options{

@@ -42,7 +42,7 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
-// BenchmarkForecastDay does the same for a day, without standard jobs.
+// BenchmarkForecastDay makes one forecast of a day, without standard jobs.
 func BenchmarkForecastDay(b *testing.B) {
 	c, s := busy(b)
 	c.f.options.Horizons, c.f.options.Standards = c.f.options.Horizons[:5], nil

@@ -104,8 +104,8 @@ func TestBandsOfASteadyMachineCover(t *testing.T) {
 		if n < 650 || s.N >= scoreMemory {
 			t.Fatalf("%v: %v outcomes", s.Series, n)
 		}
-		// Of the about 670 outcomes, those at 6 h form about a sixth as many independent groups: three deviations are
-		// .035 and .085.
+		// There are about 670 outcomes. At 6 h only about a sixth of them are independent. So three deviations are
+		// 0.035 at 1 h and 0.085 at 6 h.
 		slack := map[float64]float64{hour: .035, 6 * hour: .085}[s.Horizon]
 		low := .1 - slack
 		// With about 14 jobs per hour the whole numbers at the band's ends, each with several hundredths of

@@ -16,7 +16,8 @@ type Futures struct {
 // NewFutures returns the futures from an instant on. known caches surfaces; nil means no cache.
 func NewFutures(at float64, known *Memo) *Futures { return &Futures{at: at, known: known} }
 
-// NewFuturesWithout returns the same futures after a waiting job has left the queue. In a large pool the job stays.
+// NewFuturesWithout returns the futures of NewFutures as they are if a waiting job has left the queue. In a large pool
+// the job stays.
 func NewFuturesWithout(at float64, id uint64) *Futures {
 	return &Futures{at: at, without: id + 1, known: &Memo{}}
 }

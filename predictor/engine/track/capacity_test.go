@@ -87,8 +87,8 @@ func TestNothingRuns(t *testing.T) {
 	}
 }
 
-// TestUsual proves that the estimate is the quantile of its definition, computed from uses second by second, and above
-// 512 processors within 1/256. The number of levels stays small.
+// TestUsual proves that the estimate is the quantile of its definition, which the test computes from the use in each
+// second. Above 512 processors it is within 1/256. The number of levels stays small.
 func TestUsual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h useHistory

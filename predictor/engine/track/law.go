@@ -71,7 +71,7 @@ func (l *Law) Residual(age, u float64) float64 { return l.ResidualOfAged(age, l.
 // Aged returns the probability of a lifetime above an age.
 func (l *Law) Aged(age float64) float64 { return l.Survival(ageOf(age)) }
 
-// ResidualOfAged returns Residual. survival is the result of Aged for the age.
+// ResidualOfAged returns the result of Residual. survival is the result of Aged for the age.
 func (l *Law) ResidualOfAged(age, survival, u float64) float64 {
 	if math.IsNaN(u) {
 		u = .5
