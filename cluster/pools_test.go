@@ -162,8 +162,8 @@ func TestWhatBinds(t *testing.T) {
 	}
 }
 
-// TestDimensionOfARequest proves that a job that uses nothing of the scarce dimension of its pool is counted in
-// processors, and that whole nodes count with everything that they have.
+// TestDimensionOfARequest proves that a job that uses nothing of its pool's scarce dimension is counted in processors.
+// Whole nodes count with everything that they have.
 func TestDimensionOfARequest(t *testing.T) {
 	binds := GPUs
 	s := New("c", 0)

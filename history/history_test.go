@@ -135,8 +135,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestCutOff proves that a file that ends in the middle of a line, of gzip data or of a document is read up to that
-// point, and reported with its name, the line and what to do.
+// TestCutOff covers files that end in the middle of a line, of gzip data or of a document. It proves that each is read
+// up to that point, and is reported with its name, the line and what to do.
 func TestCutOff(t *testing.T) {
 	long := strings.Repeat(ended1+ended2, 2000)
 	half := zipped(long)

@@ -123,8 +123,8 @@ func TestStoredContradiction(t *testing.T) {
 	}
 }
 
-// TestOrderOfFiles proves that neither the order of files nor the file in which a record stands changes the result if
-// no two events happen at once, whether some of the files were stored before or not.
+// TestOrderOfFiles covers logs in which no two events happen at once. It proves that the result depends neither on the
+// order of the files nor on the file in which a record stands, whether some of the files were stored before or not.
 func TestOrderOfFiles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []string{"a", "b", "c"}

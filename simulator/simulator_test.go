@@ -254,9 +254,9 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 	})
 }
 
-// TestWhatEveryScheduleKeeps replays the events and proves that never more processors are busy than exist, that starts
-// are in order of submission, that the first in the queue never waits while it fits, that times never fall, and that
-// all work is done.
+// TestWhatEveryScheduleKeeps replays the events. It proves that never more processors are busy than exist, that starts
+// are in order of submission, and that the first in the queue never waits while it fits. Times never fall, and all work
+// is done.
 func TestWhatEveryScheduleKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 12).Draw(t, "machine")

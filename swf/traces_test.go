@@ -14,8 +14,8 @@ import (
 
 const kth = "traces/KTH-SP2-1996-2.1-cln.swf.gz"
 
-// TestGoldenCounts compares with the table of traces/README.md (jobs, procs, jobs that never ran, number of queues)
-// and, for the sums of runtimes above 0 and of processors, with a count of the text by awk.
+// TestGoldenCounts compares jobs, processors, jobs that never ran and the number of queues with the table of
+// traces/README.md. It compares the sums of runtimes above 0 and of processors with a count of the text by awk.
 func TestGoldenCounts(t *testing.T) {
 	for _, c := range []struct {
 		file                 string

@@ -59,8 +59,8 @@ func (q *Sequencer[T]) EndInstant(apply func(T)) {
 // Len returns the number of pending changes.
 func (q *Sequencer[T]) Len() int { return len(q.deferred) }
 
-// State returns the pending changes in the order in which they were added, which the caller must not change, and the
-// sorted ids of the jobs that were submitted or started at the open instant.
+// State returns the pending changes in the order in which they were added, and the sorted ids of the jobs that were
+// submitted or started at the open instant. The caller must not change deferred.
 func (q *Sequencer[T]) State() (deferred []T, open []uint64) {
 	return q.deferred, slices.Sorted(maps.Keys(q.open))
 }

@@ -47,9 +47,9 @@ func TestOrderOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestSequencerLaws proves for any log of an instant that nothing is lost, that changes of earlier jobs come first,
-// that all submissions come before all starts, that each group keeps the order of the log, and that a restored
-// Sequencer continues in the same way.
+// TestSequencerLaws proves five laws for any log of an instant. Nothing is lost. Changes of earlier jobs come first.
+// All submissions come before all starts. Each group keeps the order of the log. A restored Sequencer continues in the
+// same way.
 func TestSequencerLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "events")

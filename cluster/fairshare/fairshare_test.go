@@ -132,9 +132,9 @@ func TestFactorsOfARealSlurm(t *testing.T) {
 	}
 }
 
-// TestUsageOfARealSlurm proves that the usage that sshare printed and the jobs that ran give the usage that it printed
-// a minute later. sshare prints whole numbers, and a job's end is noticed some seconds late. Limits were not enforced,
-// so what a job used after its last computation is not counted.
+// TestUsageOfARealSlurm computes usage from the usage that sshare printed and from the jobs that ran. It proves that
+// the result is the usage that sshare printed a minute later. sshare prints whole numbers, and a job's end is noticed
+// some seconds late. Limits were not enforced, so what a job used after its last computation is not counted.
 func TestUsageOfARealSlurm(t *testing.T) {
 	all, jobs := recording(t)
 	const first = 1795457642 // the computation before the first answer

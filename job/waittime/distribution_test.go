@@ -139,9 +139,9 @@ func TestClosures(t *testing.T) {
 	}
 }
 
-// TestDistributionLaws proves for any quantiles and closures that probabilities rise and stay between the bounds of the
-// levels, that quantiles rise and are the inverse of the probabilities, that the mean is their integral, and that the
-// quantiles of a remaining wait never cross.
+// TestDistributionLaws proves four laws for any quantiles and closures. Probabilities rise and stay between the bounds
+// of the levels. Quantiles rise and are the inverse of the probabilities. The mean is the integral of the quantiles.
+// The quantiles of a remaining wait never cross.
 func TestDistributionLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels := waittime.Levels()

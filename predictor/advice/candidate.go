@@ -158,8 +158,8 @@ func (c *Candidate) check(i int) error {
 	return nil
 }
 
-// rises returns a *LawError if, at the levels of answers, a quantile of the law is negative or below the previous one,
-// or if the mean is not a number of at least 0.
+// rises returns a *LawError if the law's quantiles at the levels of answers are negative or fall, or if its mean is
+// negative or NaN.
 func rises(l Law) error {
 	last := 0.
 	for i, p := range waittime.Levels() {

@@ -60,10 +60,10 @@ func play(b *Blend, p float64, n, late int, groups func(i int) []string,
 	return blend, expert
 }
 
-// TestRegretBound proves that the loss over T rounds exceeds that of the best fixed convex combination (found by trying
-// all in steps of .02) by at most 2 sqrt(V ln K) + 4 E ln K. Here V <= T E^2, and E is the largest linearised regret:
-// max(p, 1-p) times the largest distance of two experts. The cases have random biases and noise, levels and delays, and
-// also a best combination that is no single expert.
+// TestRegretBound compares the loss over T rounds with that of the best fixed convex combination, found by trying all
+// in steps of 0.02. It proves that the loss is higher by at most 2 sqrt(V ln K) + 4 E ln K. Here V <= T E^2, and E is
+// the largest linearised regret: max(p, 1-p) times the largest distance of two experts. The cases have random biases
+// and noise, levels and delays, and also a best combination that is no single expert.
 func TestRegretBound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := rapid.SampledFrom([]float64{.1, .5, .9}).Draw(rt, "p")

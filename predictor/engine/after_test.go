@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// TestDependencies proves that a request that waits for a running job starts when that job ends, and so does a job
-// that is held for it. A chain takes as long as its jobs together. Meanwhile other jobs can use free processors.
+// TestDependencies proves that a request that waits for a running job starts when that job ends. So does a job that is
+// held for the running job. A chain takes as long as its jobs together. Meanwhile other jobs can use free processors.
 func TestDependencies(t *testing.T) {
 	e, now := experienced(t)
 	named := func(name, after string) Request {
@@ -64,8 +64,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestDependenciesKnownLate proves that jobs of a chain that were submitted at one instant, and whose details became
-// known only later, are forecast from a view that knows none of them.
+// TestDependenciesKnownLate covers jobs of a chain that were submitted at one instant, and whose details became known
+// only later. It proves that they are forecast from a view that knows none of them.
 func TestDependenciesKnownLate(t *testing.T) {
 	e, now := experienced(t)
 	v := e.View(now)

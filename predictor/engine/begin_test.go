@@ -43,8 +43,8 @@ func TestBeginTime(t *testing.T) {
 	}
 }
 
-// TestBeginTimeLaws proves that a past begin time changes no forecast, that one on an idle machine delays the whole
-// forecast by the time until then, and that no wait is learnt from the start of such a job.
+// TestBeginTimeLaws proves three laws. A past begin time changes no forecast. On an idle machine, a future begin time
+// delays the whole forecast by the time until then. No wait is learnt from the start of a job with a future begin time.
 func TestBeginTimeLaws(t *testing.T) {
 	e, now := experienced(t)
 	v := e.View(now)

@@ -223,8 +223,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// TestHeldAndAway proves that a held job does not compete but counts as its user's, that a request that never fits has
-// no simulation, and that outages take processors away.
+// TestHeldAndAway proves that a held job does not compete, but counts for its user. A request that never fits has no
+// simulation. Outages take processors away.
 func TestHeldAndAway(t *testing.T) {
 	e := quick(t, Config{Capacity: 10})
 	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true})

@@ -256,8 +256,8 @@ func TestFreedOfLimits(t *testing.T) {
 	}
 }
 
-// TestKeptBeside proves that jobs that wait ahead and that the engine does not know yet count in the limits that they
-// share with a request.
+// TestKeptBeside covers jobs that wait ahead of a request and that the engine does not know yet. It proves that they
+// count in the limits that they share with the request.
 func TestKeptBeside(t *testing.T) {
 	v := limited(t).View(10)
 	bob, ann, lab := of("bob", "q", 1), of("ann", "q", 1), of("bob", "q", 5)

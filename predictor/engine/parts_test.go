@@ -103,8 +103,8 @@ func TestCauseOfDependents(t *testing.T) {
 	}
 }
 
-// TestNotBefore proves that no served quantile is shorter than that of the simulated time for which something keeps the
-// request, and that the quantiles for learning do not change.
+// TestNotBefore proves that each served quantile is at least the quantile of the simulated time for which something
+// keeps the request. The quantiles for learning do not change.
 func TestNotBefore(t *testing.T) {
 	for _, c := range []struct {
 		name                  string

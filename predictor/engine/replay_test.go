@@ -60,8 +60,8 @@ func TestReplayOfFewIsExact(t *testing.T) {
 	}
 }
 
-// TestReplayIsDeterministic proves that saving and restoring at random events, which also cuts trainings short, changes
-// neither a forecast nor a byte of the saved state, within a plan, at its end and after it.
+// TestReplayIsDeterministic saves and restores an engine at random events, which also cuts trainings short. It proves
+// that this changes neither a forecast nor a byte of the saved state, within a plan, at its end and after it.
 func TestReplayIsDeterministic(t *testing.T) {
 	all := happenings(4, 1500)
 	const in = 3000 // events within the plan

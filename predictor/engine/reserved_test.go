@@ -6,8 +6,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// TestReservedForTheRequest proves that a reservation's nodes are free for users who may use them without asking for
-// it, from its beginning on and for jobs that end before its end, beside the jobs that run there. Other requests wait.
+// TestReservedForTheRequest covers users who may use the nodes of a reservation without asking for it. It proves that
+// the nodes, except for the jobs that run there, are free for them from the reservation's beginning on, for jobs that
+// end before its end. Other requests wait.
 func TestReservedForTheRequest(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})

@@ -157,10 +157,10 @@ func state(procs int, run []running, ahead []spec, now float64) *headqueue.State
 	return s
 }
 
-// TestQueueCoverage proves that the quantiles behind a queue are those of the wait that an independent simulation of
-// strict first come, first served finds under the same laws, with random machines, mixes, and queues of 1 to 300. Each
-// level is met within .01 (half a replica, and the effect of interpolating between replicas) and four standard errors,
-// computed over the states, which are independent.
+// TestQueueCoverage compares the quantiles behind a queue with the waits that an independent simulation of strict first
+// come, first served finds under the same laws. The machines and mixes are random, and the queues have 1 to 300 jobs.
+// Each level is met within .01 (half a replica, and the effect of interpolating between replicas) and four standard
+// errors, computed over the states, which are independent.
 func TestQueueCoverage(t *testing.T) {
 	cover(t, 1000, 10, func(w *world) int { return 1 + int(math.Exp(w.rng.Float64()*math.Log(300))) })
 }

@@ -32,8 +32,9 @@ type probeAt struct {
 	now, last       []float64
 }
 
-// result holds the losses at one horizon of waitcast, of persistence, of last week and of persistence with the
-// quantiles of its errors. They are by level, first on the logarithmic scale, then in hours of the whole machine.
+// result holds the losses of four methods at one horizon: waitcast, the present value, the value of last week, and the
+// present value with the quantiles of its errors. They are by level, first on the logarithmic scale, then in hours of
+// the whole machine.
 type result struct {
 	n            int
 	log, plain   [4][levels]float64
@@ -190,8 +191,8 @@ func (tr *trial) print(t testing.TB, results []result) {
 }
 
 // TestBeatsPersistenceAndLastWeek is the acceptance test of the load forecast. At 2,000 random instants of three logs,
-// from the ninth week on, the loss of queued work is lower than that of the present value and that of the same time
-// last week, and the band covers 87 to 93 % of the outcomes. The test takes minutes: WAITCAST_LONG=1.
+// from the ninth week on, the loss of queued work is lower than the losses of the present value and of the same time
+// last week. The band covers 87 to 93 % of the outcomes. The test takes minutes: WAITCAST_LONG=1.
 func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")

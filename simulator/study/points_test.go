@@ -59,7 +59,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestReadPoints proves that the points that are read are those that were written, and that other files are refused.
+// TestReadPoints proves that ReadPoints returns the points that were written, and refuses other files.
 func TestReadPoints(t *testing.T) {
 	both := point("easy", .7, 10, 11, 9, 12)
 	both.Shaken.Wait = &shake.Summary{Original: 100, Mean: 101, Low: 90, High: 120, Span: .3, Distance: .01,

@@ -197,8 +197,8 @@ func likeliestGamma(values []float64) Law {
 	return Law{First: g, Second: g, P: 1}
 }
 
-// aim moves the target mean of each group towards the mean of its fitted law, as long as the KS of all jobs improves
-// by more than meanWeight times the share of all work that is lost.
+// aim moves the target mean of each group towards the mean of its fitted law. It does so as long as the KS of all jobs
+// improves by more than meanWeight times the share of all work that is lost.
 func (l *groupLogs) aim() {
 	const steps = 4
 	jobs := 0.0

@@ -10,9 +10,9 @@ import (
 )
 
 // A Live model counts the jobs of one queue as they are submitted and end. It can be fitted at any time without
-// visiting the jobs again. Runtimes are kept in bins of 5 % of their size (0.05 of ln t), by powers of two of
-// processors. With forgetting, a job has the weight of the next job times 1 - forget. The fit depends only on the
-// calls. Only one goroutine may use a Live. Create it with [NewLive].
+// visiting the jobs again. Runtimes are counted in bins that are 5 % wide (0.05 of ln t), separately for each power of
+// two of processors. With forgetting, a job has the weight of the next job times 1 - forget. The fit depends only on
+// the calls. Only one goroutine may use a Live. Create it with [NewLive].
 type Live struct {
 	forget float64
 

@@ -160,10 +160,9 @@ func TestLittleShakingStaysNear(t *testing.T) {
 }
 
 // TestAllAttributes reports span, distance and concentration for all four attributes, and for sessions and users. It
-// proves that shaking has an effect, that fewer results stay within 1 % when all jobs are shaken than when a hundredth
-// is, and that shaking a tenth of the jobs leaves the mean within a tenth. (The thesis shows surfaces without numbers.
-// Absolute shaking of all runtimes moves the bounded slowdown by half, because it turns the shortest jobs into other
-// ones.)
+// proves that shaking has an effect. Fewer results stay within 1 % if all jobs are shaken than if a hundredth is.
+// Shaking a tenth of the jobs leaves the mean within a tenth. (The thesis shows surfaces without numbers. Absolute
+// shaking of all runtimes moves the bounded slowdown by half, because it turns the shortest jobs into other ones.)
 func TestAllAttributes(t *testing.T) {
 	if !long() {
 		t.Skip("set WAITCAST_LONG=1")

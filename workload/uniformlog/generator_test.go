@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// TestGenerator proves that drawn classes have their weights, that lifetimes follow their laws, which a fit finds
-// again, and that a limit holds.
+// TestGenerator proves that classes are drawn by their weights, that a fit to drawn lifetimes finds their law again,
+// and that a limit holds.
 func TestGenerator(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	classes := []uniformlog.Class{

@@ -210,9 +210,9 @@ func (s *shadow) check(t *rapid.T, w *uniformlog.Window) {
 	}
 }
 
-// TestWindowAgainstBruteForce proves that any sequence of additions (single, in bulk, out of order, with ties),
-// expiries and reads leaves the window with the content that its contract requires, and with the exact fit of this
-// content, bit by bit. Saving and restoring in between changes nothing.
+// TestWindowAgainstBruteForce draws any sequence of additions (single, in bulk, out of order, with ties), expiries and
+// reads. It proves that the window then has the content that its contract requires, and the exact fit of this content,
+// bit by bit. Saving and restoring in between changes nothing.
 func TestWindowAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		maxCount := rapid.SampledFrom([]int{0, 15, 300, 5000}).Draw(t, "max count")

@@ -15,8 +15,8 @@ type Feedback struct {
 	Gap float64 // seconds between two submissions that end a session; 0 means SessionGap
 
 	// Patience is the maximum number of seconds by which a user submits a job later than in the log. If the previous
-	// job ends too late for that, the user returns on a later day, at the time of day of the job in the log, on the
-	// first day on which this time has not passed. 0 means that the user waits.
+	// job ends too late for that, the user returns at the time of day that the job has in the log, on the first day on
+	// which this time has not passed yet. 0 means that the user waits.
 	Patience float64
 }
 

@@ -2,8 +2,8 @@ package background
 
 import "testing"
 
-// TestBackgroundHurries proves that a task learns that callers wait for it, however many they are, and that nothing
-// hurries a task that is done.
+// TestBackgroundHurries proves that a task is hurried once callers wait for it, however many they are. Nothing hurries
+// a task that is done.
 func TestBackgroundHurries(t *testing.T) {
 	b := New()
 	b.Run(false, func() { <-b.Hurry })

@@ -169,8 +169,8 @@ func TestArrivalsEnd(t *testing.T) {
 	}
 }
 
-// TestPriorityOfArrivals proves that a job of a user and queue arrives with the priority of this user's newest waiting
-// job there, and a job of another user with that of the queue's newest job.
+// TestPriorityOfArrivals proves which priority an arriving job has. It is that of the newest job of the same user that
+// waits in the queue, or, if none does, that of the queue's newest job.
 func TestPriorityOfArrivals(t *testing.T) {
 	tr := track.NewTracker([]float64{.5}, 100, track.Memory{})
 	queue, _, _ := tr.Queue("q")

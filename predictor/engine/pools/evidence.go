@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Vacancy is the time at which a pool has enough free processors for a request if all waiting jobs are ignored, and the
-// numbers of free processors in an hour and in four hours. It has these under two assumptions: every job runs to its
-// limit, and every job runs as long as expected.
+// Vacancy is the time at which a pool has enough free processors for a request if all waiting jobs are ignored. It also
+// has the numbers of free processors in an hour and in four hours. It has these under two assumptions: every job runs
+// to its limit, and every job runs as long as expected.
 type Vacancy struct{ ByLimits, ByExpected VacancyBy }
 
 // VacancyBy is a Vacancy under one assumption. Seconds is NaN if the request never fits.

@@ -16,10 +16,10 @@ const (
 	PivotStarts = 256
 )
 
-// Pivot is a running job on whose end a start depends. In the share Share of the simulated futures, a slightly
-// earlier end of this job would make the start earlier by the same time, and the end of no other running job would
-// change the start. In the remaining futures the request starts at once, or depends on another event, such as the end
-// of an outage.
+// Pivot is a running job on whose end a start depends. In the share Share of the simulated futures, a slightly earlier
+// end of this job would make the start earlier by the same time. A slightly earlier end of another running job would
+// not change the start. In the remaining futures the request starts at once, or depends on another event, such as the
+// end of an outage.
 type Pivot struct {
 	ID    uint64
 	Procs int

@@ -124,8 +124,8 @@ func (e *Evidence) overtakes(s *Situation, p *Priority) {
 	}
 }
 
-// compare compares the score of an older job with those of copies of it that have the age of a younger job, and at most
-// one of its attributes.
+// compare compares the score of an older job with the scores of copies of it. Each copy has the age of a younger job,
+// and at most one of the younger job's attributes.
 func (e *Evidence) compare(older, younger *Job, p *Priority) {
 	score := p.Score(older)
 	count := func(o *Overtakes, twin *Job) {

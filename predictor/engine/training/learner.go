@@ -93,8 +93,8 @@ func NewTrees(models, recent []*boost.Model) (Trees, error) {
 	return Trees{models, recent, bank}, err
 }
 
-// Predict returns, for a row of features, the predictions of the models of each level, and those of the models of the
-// newest waits. ranks is scratch memory, which Predict returns for the next call. There must be trees.
+// Predict returns the predictions for a row of features, by level: those of the models of all rows, and those of the
+// models of the newest waits. ranks is scratch memory, which Predict returns for the next call. There must be trees.
 func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, again []uint16) {
 	n := len(t.Models)
 	out := make([]float64, 2*n)
