@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// TestAdminToken proves that the token is generated once, that nobody else can read it, that it is kept over a restart,
-// and that a file without a token prevents the start.
+// TestAdminToken proves that the token is generated once, that only its owner can read the file, that a restart keeps
+// it, and that a file without a token prevents the start.
 func TestAdminToken(t *testing.T) {
 	s := importSite(t, 128)
 	d := s.start(t)

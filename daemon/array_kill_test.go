@@ -14,7 +14,7 @@ import (
 )
 
 // arrayLog generates an lsb.events with arrays. Their elements start one by one, some at the instant of the submission,
-// and are cancelled, moved to another queue and requeued. One array is huge. Some lines are cut in two.
+// and are cancelled, moved to another queue and requeued. One array is huge. Some lines are written in two parts.
 func arrayLog(seed uint64, arrays int) []string {
 	type line struct {
 		at   int
@@ -84,7 +84,7 @@ func (a *appender) grant(steps int) {
 	a.lines = a.lines[n:]
 }
 
-// TestKillArrays kills a daemon at random instants while it reads about arrays. It proves that the daemon has the
+// TestKillArrays kills a daemon at random instants while it reads a log of arrays. It proves that the daemon has the
 // same journal, ledger and state as an undisturbed one, and that every element that started or left has one row.
 func TestKillArrays(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestKillArrays(t *testing.T) {
 	killArrays(t, "", (*site).kept)
 }
 
-// TestKillArraysPostgres proves the same for a PostgreSQL database.
+// TestKillArraysPostgres proves the same as TestKillArrays for a PostgreSQL database.
 func TestKillArraysPostgres(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -111,7 +111,8 @@ func TestKillArraysPostgres(t *testing.T) {
 	})
 }
 
-// killArrays kills daemons that use a store, and compares its content with that of an undisturbed daemon's file.
+// killArrays kills daemons that use the given kind of store, and compares the content of the store with that of an
+// undisturbed daemon's file.
 func killArrays(t *testing.T, store string, keptOf func(*site, testing.TB) kept) {
 	t.Helper()
 	seed, lives := killSeed(t), fewKills()

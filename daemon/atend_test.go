@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLogOfEndsComesAfter proves that a log of jobcomp beside slurmctld.log costs no forecast, however long
-// slurmctld.log is: the jobs have as many rows of the ledger as with slurmctld.log alone.
+// TestLogOfEndsComesAfter proves that no forecast is lost if a log of jobcomp is read beside slurmctld.log, however
+// long slurmctld.log is: the ledger has as many rows as with slurmctld.log alone.
 func TestLogOfEndsComesAfter(t *testing.T) {
 	t.Parallel()
 	testdata := func(name string) string {

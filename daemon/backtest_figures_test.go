@@ -19,8 +19,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestBacktestHasTheDaemonsFigures proves that a backtest of a log, including bad lines and deleted jobs, gives
-// forecasts that are equal to the last bit to those in the ledger of a daemon that read the same log.
+// TestBacktestHasTheDaemonsFigures proves that a backtest of a log with bad lines and deleted jobs gives the same
+// forecasts, to the last bit, as the ledger of a daemon that read that log.
 func TestBacktestHasTheDaemonsFigures(t *testing.T) {
 	s, records := newSite(t, "accounting", ""), workload(t, 11, 700)
 	s.add(t, text(records))

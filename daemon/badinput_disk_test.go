@@ -30,8 +30,9 @@ func smallDisk(t *testing.T, options string) string {
 	return dir
 }
 
-// TestDiskFull proves, on a file system that is really full, that the daemon continues to serve, reports in its log and
-// in the metrics that it cannot write, reads everything once there is room again, and ends as if nothing had happened.
+// TestDiskFull proves on a file system that is really full that the daemon continues to serve, reports in its log and
+// in the metrics that it cannot write, reads everything when there is room again, and finally has the same data as
+// without the disturbance.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")
@@ -82,8 +83,8 @@ func TestDiskFull(t *testing.T) {
 	compareState(t, &got, &want)
 }
 
-// TestStopOnFullDisk proves that a stop that cannot save the state returns an error that names the cause, and that the
-// next start has everything.
+// TestStopOnFullDisk proves that a stop that cannot save the state returns an error with the cause, and that the next
+// start has all data.
 func TestStopOnFullDisk(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	s := siteOn(t, filepath.Join(t.TempDir(), "accounting"), "")
@@ -122,8 +123,8 @@ func fill(t *testing.T, path string) {
 	must(t, f.Close())
 }
 
-// TestDiskFullKilled proves that a daemon that is killed while its disk is full has lost nothing: it cannot start until
-// there is room, reports why, and then continues at the end of its database.
+// TestDiskFullKilled proves that a daemon that is killed while its disk is full loses nothing: it cannot start until
+// there is room, reports why, and then continues from the end of its database.
 func TestDiskFullKilled(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")

@@ -52,7 +52,7 @@ func (m *measured) stop() {
 	m.p = nil
 }
 
-// metric returns the value of a series, or "" if there is none.
+// metric returns the value of a series, "" if there is none.
 func (m *measured) metric(series string) string {
 	for line := range strings.Lines(fetch(m.url + "/metrics")) {
 		if value, ok := strings.CutPrefix(line, series+" "); ok {
@@ -79,8 +79,8 @@ func (m *measured) peak() int64 {
 	return 0
 }
 
-// TestEndlessLine covers a line of 64 MB (1 GB in the long run). It proves that the line takes no memory, that it is
-// counted and quarantined with its place and its beginning, and that the lines around it count.
+// TestEndlessLine covers a line of 64 MB (1 GB in the long run). It proves that the line needs no memory, that it is
+// counted and quarantined with its place and its beginning, and that the lines before and after it are used.
 func TestEndlessLine(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -134,8 +134,8 @@ func (e endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines affect no other line: every
-// good line counts once, and every bad line is in quarantine.
+// TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines do not affect other lines:
+// every good line counts once, and every bad line is in quarantine.
 func TestBinaryJunk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits out a grace of 10 s: not with -short")
@@ -196,9 +196,9 @@ func rubbish(rng *rand.Rand, good string) string {
 	return "\xff\xfe" + good
 }
 
-// TestFlood proves that very many lines at once are all read with bounded memory, and logs the speed. In the short
-// run there are 100,000 records of ended jobs, as Slurm's jobcomp writes them, and 10,000 records of submissions,
-// starts and ends, where each submission is forecast. In the long run there are a million of each.
+// TestFlood proves that very many lines at once are all read with bounded memory, and logs the speed. The short run has
+// 100,000 records of ended jobs, as Slurm's jobcomp writes them, and 10,000 records of submissions, starts and ends,
+// where each submission is forecast. The long run has a million of each.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("30,000 lines: not with -short")

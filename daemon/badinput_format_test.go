@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// samples returns logs by the name of their format, from the formats' own tests.
+// samples returns the paths of logs, by the name of their format, from the formats' own tests.
 func samples() map[string]string {
 	return map[string]string{
 		"pbs": "pbs/testdata/openpbs.log", "swf": "swflog/testdata/small.swf",
@@ -35,12 +35,12 @@ func sample(t *testing.T, format string) string {
 	return string(data)
 }
 
-// TestWrongFormatIsNamed proves for every two formats that the error of a one-shot names the true format of a log that
-// is configured as the other.
+// TestWrongFormatIsNamed proves for every pair of formats that if a log is configured with the wrong format, the error
+// of a one-shot run names the true format.
 func TestWrongFormatIsNamed(t *testing.T) {
 	for configured := range samples() {
 		for real := range samples() {
-			// lsb.events contains the records of this format too
+			// lsb.events also has the records of lsb.acct.
 			if configured == real || configured == "lsf-events" && real == "lsf-acct" {
 				continue
 			}
@@ -58,7 +58,8 @@ func TestWrongFormatIsNamed(t *testing.T) {
 	}
 }
 
-// TestRightFormatIsNotDoubted proves that no log with the right configured format is taken for another format.
+// TestRightFormatIsNotDoubted proves that a log that is configured with its own format is never taken for one of
+// another format.
 func TestRightFormatIsNotDoubted(t *testing.T) {
 	for format := range samples() {
 		t.Run(format, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestRightFormatIsNotDoubted(t *testing.T) {
 }
 
 // TestWrongFormatLive proves that a daemon that follows a log of another format continues, is not ready, and reports
-// why in /readyz, in the metrics and once in its log. It also proves that the daemon recovers when the right log comes.
+// the reason in /readyz, in the metrics and once in its log. When the right log is there, the daemon recovers.
 func TestWrongFormatLive(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	all := strings.SplitAfter(sample(t, "slurm-jobcomp"), "\n")
@@ -116,7 +117,7 @@ func TestFormatOfNobody(t *testing.T) {
 	d.wantLog("wrong_format", s.log, "none of the last 100 lines is a record of format pbs", "is it the right file?")
 }
 
-// TestMissingIsSaidOnce proves that a missing log is reported in one message only.
+// TestMissingIsSaidOnce proves that a missing log is reported in a single message.
 func TestMissingIsSaidOnce(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -133,7 +134,7 @@ func TestMissingIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestOneShotTellsOfSnapshots proves that --one-shot reports which sources it leaves out, and that a configuration
+// TestOneShotTellsOfSnapshots proves that --one-shot reports the sources that it leaves out, and that a configuration
 // without any log is an error.
 func TestOneShotTellsOfSnapshots(t *testing.T) {
 	s := newSite(t, "accounting", "")
@@ -153,9 +154,9 @@ func TestOneShotTellsOfSnapshots(t *testing.T) {
 	}
 }
 
-// TestFutureIsSaidOnce tests every format with local times. Records dated in the future, as a wrong time zone causes,
-// are set aside, and this is reported once, with the key to correct. They are used once later lines show the offset.
-// Records that deviate from the offset are set aside.
+// TestFutureIsSaidOnce proves for every format with local times that records with times in the future, as a wrong time
+// zone causes, are set aside, and that this is reported once, with the key to correct. They are used when later lines
+// show the offset. Records that deviate from the offset stay set aside.
 func TestFutureIsSaidOnce(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for format, line := range map[string]func(w io.Writer, id int, at time.Time){
@@ -213,8 +214,8 @@ func TestFutureIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestOddFieldIsReported proves that a record with an invalid but unnecessary field counts, and that the field is
-// reported with its place and counted, but is no bad line.
+// TestOddFieldIsReported proves that a record is used even if an unnecessary field is invalid. The field is reported
+// with its place and counted, but the line is not a bad line.
 func TestOddFieldIsReported(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "+

@@ -46,8 +46,8 @@ func badLines(reason string) string {
 	return fmt.Sprintf(`waitcast_bad_lines_total{cluster="main",reason=%q,source="main/accounting"}`, reason)
 }
 
-// TestBadLines proves that invalid lines are logged with their place, counted by reason and quarantined, and that the
-// lines around them count once each.
+// TestBadLines proves that invalid lines are logged with their place, counted by reason and quarantined, and that each
+// line before and after them counts once.
 func TestBadLines(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 0, 1, 5}, life{"2.t", 8, 0, 2, 6}
@@ -83,7 +83,7 @@ func TestBadLines(t *testing.T) {
 }
 
 // TestBadLinesAreRateLimited proves that a log full of garbage does not fill the daemon's own log, that every bad line
-// is counted, and that the message states how many were not logged.
+// is counted, and that the message has the number of lines that were not logged.
 func TestBadLinesAreRateLimited(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, strings.Repeat("garbage\n", 5000))
@@ -95,7 +95,7 @@ func TestBadLinesAreRateLimited(t *testing.T) {
 }
 
 // TestLogAppears proves that a log that does not exist yet is reported as missing, that the daemon is not ready until
-// it appears, and that it is then read.
+// the log exists, and that the log is then read.
 func TestLogAppears(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -132,7 +132,8 @@ func TestLogReplacedByDirectory(t *testing.T) {
 	d.wantMetric(events("duplicate"), "0")
 }
 
-// TestUnreadableLog proves the same for a log without read permission. It is skipped for root, who can read everything.
+// TestUnreadableLog proves the same as TestLogReplacedByDirectory for a log without read permission. It is skipped for
+// root, who can read everything.
 func TestUnreadableLog(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("the super-user may read every file")
@@ -168,8 +169,8 @@ func TestTruncatedLog(t *testing.T) {
 	}
 }
 
-// TestTimeRunsBackwards proves that records that are older than their predecessors are used, counted and logged, and
-// that the picture does not go back in time.
+// TestTimeRunsBackwards proves that records with earlier times than their predecessors are used, counted and logged,
+// and that the time of the picture does not go back.
 func TestTimeRunsBackwards(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 60, 61, 65}, life{"2.t", 4, 2, 3, 70}
@@ -184,8 +185,8 @@ func TestTimeRunsBackwards(t *testing.T) {
 	}
 }
 
-// TestMissingRecords proves that a job whose first records are missing is counted once, and that records that belong to
-// no known job are counted.
+// TestMissingRecords proves that a job whose first records are missing is counted once, and that records of unknown
+// jobs are counted.
 func TestMissingRecords(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	end, start, unknown := life{"1.t", 4, 0, 1, 5}, life{"2.t", 4, 2, 6, 9}, life{"3.t", 4, 2, 6, 9}
@@ -205,8 +206,8 @@ func TestMissingRecords(t *testing.T) {
 	}
 }
 
-// TestSecondDaemon proves that a second daemon on the same database ends with exit code 1 and names the process that
-// holds it, and that the first continues.
+// TestSecondDaemon proves that a second daemon on the same database ends with an error that names the process that has
+// the database open, and that the first daemon continues.
 func TestSecondDaemon(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -230,8 +231,8 @@ func TestSecondDaemon(t *testing.T) {
 	}
 }
 
-// TestCorruptDatabase proves that a damaged database is set aside, never deleted, and that everything is rebuilt from
-// the logs.
+// TestCorruptDatabase proves that a damaged database is set aside, not deleted, and that all data are rebuilt from the
+// logs.
 func TestCorruptDatabase(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, text(workload(t, 3, 200)))
@@ -283,7 +284,7 @@ func TestTwoDaemons(t *testing.T) {
 	b.wantMetric(events("applied"), "3")
 }
 
-// TestStartUndone proves that a failed start leaves no lock, no port and no goroutine behind.
+// TestStartUndone proves that after a failed start no lock, port or goroutine remains.
 func TestStartUndone(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	first := s.start(t)

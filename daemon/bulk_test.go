@@ -20,8 +20,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// TestBulkEqualsFold proves on every real trace that reading whole jobs in bulk gives the same report as folding every
-// event.
+// TestBulkEqualsFold proves on every real trace that reading whole jobs in bulk gives the same report as folding
+// events.
 func TestBulkEqualsFold(t *testing.T) {
 	traces, err := filepath.Glob(filepath.Join(refdata.Shared(t, "traces"), "*.swf.gz"))
 	if err != nil || len(traces) == 0 {
@@ -52,7 +52,7 @@ func TestBulkEqualsFold(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, got := report(folded), report(bulk)
-			// Only the fold has events out of order: records that are not in order of submission.
+			// Only the fold counts events that are out of order, from records that are not in order of submission.
 			want.Counts.OutOfOrder, got.Counts.OutOfOrder = 0, 0
 			if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); d != "" {
 				t.Errorf("fold (-) and bulk (+) differ:\n%s", d)

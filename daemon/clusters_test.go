@@ -22,9 +22,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// balancer is a transport for net/http/httputil.ReverseProxy. It sends each request to the next of several daemons.
-// If that daemon does not answer, balancer sends the request to the one after it. balancer represents the proxy of an
-// installation.
+// balancer is a transport for net/http/httputil.ReverseProxy that represents the proxy of an installation. It sends
+// each request to the next of several daemons, and if that one does not answer, to the one after it.
 type balancer struct {
 	members []*url.URL
 	turn    atomic.Int64
@@ -44,7 +43,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(errs...)
 }
 
-// seedLedger gives a space rows of fourteen months, as if a collector had run for that long.
+// seedLedger fills a space with rows of fourteen months, as if a collector had run for that long.
 func seedLedger(t *testing.T, database, cluster string, rows int) error {
 	s, err := postgres.Open(t.Context(), database, postgres.Options{Space: cluster})
 	if err != nil {
@@ -69,9 +68,9 @@ func seedLedger(t *testing.T, database, cluster string, rows int) error {
 }
 
 // TestManyClusters runs one PostgreSQL with collectors of several clusters, whose ledgers have rows of fourteen months,
-// and three serving daemons behind a proxy. It proves that each serving daemon answers about all clusters from their
-// own logs, even while one of the three is killed. With WAITCAST_LONG there are ten clusters and a million rows;
-// docs/scale.md has the figures that it logs.
+// and three serving daemons behind a proxy. It proves that each serving daemon answers about all clusters from the
+// clusters' own logs, even while one of the three is killed. With WAITCAST_LONG there are ten clusters and a million
+// rows, and the test logs the figures of docs/scale.md.
 func TestManyClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")

@@ -59,7 +59,7 @@ func (s *site) adminToken(t *testing.T) string {
 	return strings.TrimSpace(string(content))
 }
 
-// TestNobodyIsLockedOut proves that others are still answered while a client on this host holds many times the
+// TestNobodyIsLockedOut proves that other clients are still answered while a client on this host opens many times the
 // permitted number of connections and is slow in every possible way.
 func TestNobodyIsLockedOut(t *testing.T) {
 	const limit = 64

@@ -45,8 +45,8 @@ func (r *running) allAccuracy() *wire.Accuracy {
 const everything = "/v1/accuracy?since=2026-01-01&limit=10000"
 
 // TestCoverageIsTheSameEverywhere proves that the interface, which reads the ledger and the waiting jobs, and the
-// metrics, which follow the log, count the same submissions in the same way: in every queue and size, live and replayed
-// separately, and after a restart too. It also proves that the command prints the interface's figures.
+// metrics, which follow the log, give the same counts of submissions: for every queue and size, for live and replayed
+// forecasts, and after a restart. It also proves that the command prints the interface's figures.
 func TestCoverageIsTheSameEverywhere(t *testing.T) {
 	log := workload(t, 11, 1200)
 	s := newSite(t, "pbs", "")
@@ -80,7 +80,8 @@ func TestCoverageIsTheSameEverywhere(t *testing.T) {
 	compareCommand(t, d, answer)
 }
 
-// mostWaiting returns the number of records after which most jobs wait, within the last third of the log.
+// mostWaiting returns the number of records of the log after which the most jobs wait, within the last third of the
+// log.
 func mostWaiting(log []record) int {
 	waiting, most, at := map[string]bool{}, 0, 0
 	for i, r := range log {

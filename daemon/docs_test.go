@@ -27,8 +27,8 @@ func (s series) row(name string) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s |", name, cmp.Or(s.kind, "TYPE"), labels, s.help)
 }
 
-// TestMetricsDocumentation proves that docs/metrics.md lists every metric of a daemon with its type and labels, and no
-// other, and that names and help texts follow Prometheus' recommendations.
+// TestMetricsDocumentation proves that docs/metrics.md lists exactly the metrics of a daemon with their types and
+// labels, and that names and help texts follow Prometheus' recommendations.
 func TestMetricsDocumentation(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, text(workload(t, 4, 100)))

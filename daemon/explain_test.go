@@ -18,8 +18,8 @@ func (s *site) configure(t *testing.T, lines string) {
 	write(t, s.config, strings.Replace(string(text), "    time_zone: UTC\n", "    time_zone: UTC\n"+lines, 1))
 }
 
-// TestConfiguredPolicy proves that the answers name the policy that is configured for a cluster or a pool, even after a
-// restart with another one, and that a forecast names the running job that it waits for, without its user.
+// TestConfiguredPolicy proves that answers name the policy that is configured for a cluster or a pool, even after a
+// restart with another one, and that a forecast names the running job for whose end it waits, without its user.
 func TestConfiguredPolicy(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b, c := life{"1.t", machine - 16, 0, 1, 0}, life{"2.t", 32, 2, 0, 0}, life{"3.t", 1, 3, 4, 5}

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// factsSite returns a site whose scheduler's commands are all one shell script, which receives their names and
-// arguments.
+// factsSite returns a site on which all commands of the scheduler are one shell script, which gets the command's name
+// and arguments.
 func factsSite(t *testing.T) (s *site, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,9 +51,9 @@ func sinfoOf(state string) string {
 		"\\n';; *) echo 'no such thing' >&2; exit 1;; esac"
 }
 
-// TestFacts proves that the picture has the nodes that the scheduler reports, that failing commands are reported once
-// and stop nothing, that equal facts are not journaled twice, even after a restart, and that a failure of all commands
-// is a problem of the source, with its cause.
+// TestFacts proves four properties of polled facts. The picture has the nodes that the scheduler reports. A failing
+// command is reported once and does not stop the others. Equal facts are not journaled twice, even after a restart. A
+// failure of all commands is a problem of the source, with its cause.
 func TestFacts(t *testing.T) {
 	s, script := factsSite(t)
 	d := s.start(t) // the script is missing
@@ -102,8 +102,8 @@ func (r *running) snapshots() int {
 	return n
 }
 
-// TestUnknownLinesByVersion proves that lines that no parser of Slurm's logs recognizes are counted by the version of
-// the slurmctld that wrote them.
+// TestUnknownLinesByVersion proves that lines that the parser of slurmctld.log does not recognize are counted by the
+// version of the slurmctld that wrote them.
 func TestUnknownLinesByVersion(t *testing.T) {
 	s, script := factsSite(t)
 	count := func(version string) string {

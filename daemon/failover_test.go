@@ -23,7 +23,7 @@ func (r *running) readyz() (status int, lines []string) {
 	return status, strings.Split(strings.TrimSpace(body), "\n")
 }
 
-// standsBy reports whether the daemon is ready, and its only condition is that a source cannot be read and another one
+// standsBy reports whether the daemon is ready, and its only condition is that a source cannot be read but another one
 // replaces it.
 func (r *running) standsBy(source, other string) bool {
 	status, lines := r.readyz()
@@ -32,13 +32,13 @@ func (r *running) standsBy(source, other string) bool {
 		strings.Contains(lines[1], "main/"+other+" is followed. What was written here since ")
 }
 
-// isReady reports whether nothing is wrong.
+// isReady reports whether the daemon is ready and has no condition.
 func (r *running) isReady() bool {
 	_, lines := r.readyz()
 	return len(lines) == 1 && lines[0] == "ready"
 }
 
-// sameNames reports whether two lists have the same names, in whatever order.
+// sameNames reports whether two lists have the same names, in any order.
 func sameNames(a, b []string) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)
@@ -46,9 +46,9 @@ func sameNames(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// TestFailover uses the logs of two slurmctld. It proves that nothing is degraded if one log is silent, or if one
-// cannot be read and the other one grows. If a log cannot be read and the other one has not grown since then, the
-// daemon is degraded and names the log. Records in it are read once it can be read again.
+// TestFailover uses the logs of two slurmctld. It proves that the daemon is not degraded if one log has no new lines,
+// or if one cannot be read and the other one grows. If one log cannot be read and the other one has not grown since
+// then, the daemon is degraded and names the log. When the log can be read again, its records are used.
 func TestFailover(t *testing.T) {
 	dir := t.TempDir()
 	host := func(name string) string { return filepath.Join(dir, name, "slurmctld.log") }
@@ -122,9 +122,9 @@ clusters:
 	d.eventually("nothing is wrong", d.isReady)
 }
 
-// TestRealSlurmFailover uses two real slurmctld. The second takes over when the first is killed and its host has gone.
-// Before that, the daemon's picture must equal squeue's. Afterwards it must include the jobs of the second, and the log
-// of the second must replace that of the first.
+// TestRealSlurmFailover uses two real slurmctld. The second takes over when the first is killed and its host is gone.
+// Before that, the daemon's picture must equal squeue's. Afterwards it must include the jobs of the second slurmctld,
+// whose log must replace that of the first.
 func TestRealSlurmFailover(t *testing.T) {
 	t.Parallel() // it waits for Slurm most of the time
 	if err := exec.Command("unshare", "--uts", "--mount", "true").Run(); err != nil {

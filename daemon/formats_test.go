@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// TestFormatsAreThoseOfTheConfiguration proves that every format that can be configured can be read, and that every
-// format that can be read can be configured.
+// TestFormatsAreThoseOfTheConfiguration proves that the formats that can be configured are exactly those that can be
+// read.
 func TestFormatsAreThoseOfTheConfiguration(t *testing.T) {
 	var allowed []string
 	for _, k := range config.Reference() {

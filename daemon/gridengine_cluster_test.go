@@ -26,7 +26,7 @@ type geCluster struct {
 	asked map[string]*geAsked // by number
 }
 
-// geAsked is the test's own record of a job. It has facts that no command of Grid Engine shows at the end.
+// geAsked is the test's own record of a job, with facts that no command of Grid Engine shows after the job has ended.
 type geAsked struct {
 	kind    string
 	submit  span // when qsub ran
@@ -40,7 +40,7 @@ type span struct{ from, to time.Time }
 
 func since(from time.Time) span { return span{from, time.Now()} }
 
-// covers reports whether an event may have happened in the span, with a tolerance of a second.
+// covers reports whether an event at the given time may have happened in the span, with a tolerance of a second.
 func (s span) covers(at time.Time) bool {
 	return !at.Before(s.from.Truncate(time.Second).Add(-time.Second)) && !at.After(s.to.Add(time.Second))
 }
@@ -149,7 +149,7 @@ func (c *geCluster) qsub(kind string, limit time.Duration, command string, args 
 	return number
 }
 
-// qdel deletes a waiting job, or some of its tasks, and records when.
+// qdel deletes a waiting job, or some of its tasks, and records the time.
 func (c *geCluster) qdel(number string, tasks ...string) {
 	c.t.Helper()
 	submit := c.submission(number)
@@ -287,8 +287,7 @@ func (c *geCluster) qacct() map[string][]geAccount {
 	return all
 }
 
-// geTruth is the final outcome of a job, from Grid Engine itself, or from the test's own records if Grid Engine has
-// none.
+// geTruth is the final outcome of a job as Grid Engine reports it or, if Grid Engine does not, as the test recorded it.
 type geTruth struct {
 	truth            // of the job's last attempt
 	first  span      // the job's first submission
@@ -296,7 +295,7 @@ type geTruth struct {
 	before geAccount // the attempt before the last one, zero if there was none
 }
 
-// truths returns the truth of all jobs.
+// truths returns the outcomes of all jobs.
 func (c *geCluster) truths() map[string]geTruth {
 	c.t.Helper()
 	c.mu.Lock()
@@ -327,7 +326,7 @@ func (c *geCluster) truths() map[string]geTruth {
 	return all
 }
 
-// account copies the data of qacct.
+// account copies the data of qacct to the outcome.
 func (w *geTruth) account(t *testing.T, id string, records []geAccount) {
 	t.Helper()
 	if len(records) == 0 || records[len(records)-1].start.IsZero() {

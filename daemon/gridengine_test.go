@@ -15,9 +15,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealGridEngine proves on a real Grid Engine that the daemon's data of every job equals what Grid Engine itself
-// reports at the end, including jobs of each awkward kind, and that its picture equals qstat's at random instants
-// meanwhile. With WAITCAST_LONG=1 there are 300 ordinary jobs instead of 60.
+// TestRealGridEngine proves on a real Grid Engine that the daemon's data of every job equals Grid Engine's own data at
+// the end, including jobs of each awkward kind, and that before that its picture equals qstat's at random instants.
+// With WAITCAST_LONG=1 there are 300 ordinary jobs instead of 60.
 func TestRealGridEngine(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants := 60, 20
@@ -58,7 +58,7 @@ func TestRealGridEngine(t *testing.T) {
 	}
 }
 
-// load submits many short jobs of all sizes, as fast as they are consumed.
+// load submits many short jobs of all sizes, as fast as the cluster runs them.
 func (c *geCluster) load(jobs int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range jobs {
@@ -74,7 +74,7 @@ func (c *geCluster) load(jobs int) {
 	}
 }
 
-// once returns a shell command that does something at the first call only.
+// once returns a shell command that runs the given command at its first call only.
 func (c *geCluster) once(name, command string) string {
 	file := filepath.Join(c.dir, name)
 	return fmt.Sprintf("test -e %s || { touch %s; %s; }; sleep 2", file, file, command)
@@ -89,7 +89,7 @@ type geKind struct {
 	act     func(id string) // an action on the job, if any
 }
 
-// awkward submits one job of every awkward kind and performs its action.
+// awkward submits one job of every awkward kind, and performs the action that makes the job awkward.
 func (c *geCluster) awkward() {
 	c.brokenQueue()
 	var acts sync.WaitGroup
@@ -199,7 +199,7 @@ func (c *geCluster) arrayKinds() []geKind {
 	}
 }
 
-// runs waits until a job runs; fails waits until it is in error.
+// runs waits until a job runs. fails waits until a job is in error state.
 func (c *geCluster) runs(id string) {
 	c.until(id+" to run", func() bool { return c.qstat().running[id] })
 }
@@ -215,7 +215,7 @@ func (c *geCluster) setLimit(number string, limit time.Duration) {
 	c.asked[number].limit = limit
 }
 
-// brokenQueue creates a queue in which every job fails before its start, so that the queue gets into error.
+// brokenQueue creates a queue in which every job fails before its start, so that the queue gets into error state.
 func (c *geCluster) brokenQueue() {
 	file := filepath.Join(c.dir, "odd.q")
 	text := strings.Replace(c.run("qconf", "-sq", "long.q"), "long.q", "odd.q", 1)
@@ -253,7 +253,7 @@ func (c *geCluster) interactive() {
 	}
 }
 
-// until waits for a condition; any goroutine may call.
+// until waits for a condition. Any goroutine may call it.
 func (c *geCluster) until(what string, cond func() bool) {
 	if !polling.Until(2*patience, cond) {
 		c.t.Errorf("waited %s in vain for: %s", 2*patience, what)
@@ -297,7 +297,7 @@ func (a *agreement) add(b *agreement) {
 	}
 }
 
-// geWrong is a difference between qstat and the picture: a job's state that only one of the two shows.
+// geWrong is a difference between qstat and the picture: a state of a job that only one of the two shows.
 type geWrong struct {
 	instant, daemon int
 	asked           time.Time
@@ -309,7 +309,7 @@ type geWrong struct {
 // and one second to read them.
 const lag = 2 * time.Second
 
-// compareNow runs qstat once and records each difference to all pictures from a second before to the lag after.
+// compareNow runs qstat once and records all differences from the pictures of a second before to lag after.
 func (c *geCluster) compareNow(daemons []*running, i int, seen *agreement) {
 	c.t.Helper()
 	views := make([][]map[string]string, len(daemons))
@@ -361,7 +361,7 @@ func (c *geCluster) kindOf(number string) string {
 	return ""
 }
 
-// judge compares the output of qstat with the picture of that time.
+// judge compares the output of qstat with the pictures of that time.
 func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]string, seen *agreement) {
 	said := func(id, state string) bool {
 		return slices.ContainsFunc(views, func(v map[string]string) bool { return v[id] == state })
@@ -384,13 +384,13 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		note(said(id, "runs"), id, "runs", "qstat")
 	}
 	for number, tasks := range shown.waiting {
-		// all tasks of the array can wait again, rescheduled
+		// All tasks of the array may wait again after a rescheduling.
 		begun := slices.ContainsFunc(tasks, func(task string) bool { return said(taskName(number, task), "waits") })
 		if tasks == nil || said(number, "waits") || !begun && len(tasks) == len(c.tasks(number)) {
 			note(said(number, "waits"), number, "waits", "qstat")
 			continue
 		}
-		// the logs have nothing about waiting tasks once one has left the queue, except about rescheduled ones
+		// Once a task has left the queue, the logs show only rescheduled tasks as waiting again.
 		for _, task := range tasks {
 			if said(taskName(number, task), "waits") {
 				seen.agree++
@@ -466,7 +466,7 @@ type geLife struct {
 	first time.Time
 }
 
-// geLives returns the last life of every job from the journal, and its first submission.
+// geLives returns the last life of every job in the journal, and the job's first submission.
 func geLives(k kept) map[string]geLife {
 	out := map[string]geLife{}
 	for id, life := range livesIn(k) {
@@ -481,8 +481,8 @@ func geLives(k kept) map[string]geLife {
 	return out
 }
 
-// compareLives compares the lives of all jobs with the truth. The accounting file alone does not contain jobs that
-// never ran, nor earlier attempts that were rescheduled by hand.
+// compareLives compares the lives of all jobs with the true outcomes. The accounting file alone lacks jobs that never
+// ran, and earlier attempts that were rescheduled by hand.
 func (c *geCluster) compareLives(source string, want map[string]geTruth, got map[string]geLife, reporting bool) {
 	c.t.Helper()
 	var diffs []string
@@ -511,7 +511,7 @@ func (c *geCluster) compareLives(source string, want map[string]geTruth, got map
 	}
 }
 
-// differences returns the fields in which the data differs from the truth.
+// differences returns the fields in which the daemon's data differs from the outcome.
 func (w *geTruth) differences(g geLife, known, reporting bool) (diffs []string) {
 	if !known {
 		return []string{"unknown"}
@@ -527,7 +527,7 @@ func (w *geTruth) differences(g geLife, known, reporting bool) (diffs []string) 
 	if reporting {
 		check(w.first.covers(g.first), "first submission", g.first, w.first)
 	}
-	// A further attempt waits from the moment at which the one before freed its slots. After a rescheduling it waits
+	// A further attempt waits from the moment at which the previous one freed its slots. After a rescheduling it waits
 	// from the new submission time. A job that was in error keeps its submission time, and so does a job whose first
 	// attempt continues. Then only the log shows when the job was put back.
 	again := w.restarts > 0 && (w.before.end.IsZero() && w.first.covers(w.submit) || near(g.submit, w.before.end))

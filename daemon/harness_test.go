@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// patience is the time after which a test fails if a condition has not come true.
+// patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
 // site is a folder with a log, a configuration and a database.
@@ -30,7 +30,7 @@ type site struct {
 	dir, log, db, config string
 }
 
-// newSite writes a configuration for a log called log in a new folder. extra is YAML that is added to the
+// newSite writes a configuration for a log with the name log in a new folder. extra is YAML that is added to the
 // configuration.
 func newSite(t testing.TB, log, extra string) *site {
 	t.Helper()
@@ -90,7 +90,7 @@ type running struct {
 // start runs a daemon on the site until the test ends or stop is called.
 func (s *site) start(t testing.TB) *running { return s.startAt(t, nil) }
 
-// startAt does the same as start with a clock; nil is the wall clock.
+// startAt does the same as start with a given clock; nil means the wall clock.
 func (s *site) startAt(t testing.TB, now func() time.Time) *running {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -146,7 +146,7 @@ func (r *running) caughtUp() {
 	})
 }
 
-// metric returns the value of a series, or "" if there is none.
+// metric returns the value of a series, "" if there is none.
 func (r *running) metric(series string) string {
 	r.t.Helper()
 	_, body := r.get("/metrics")

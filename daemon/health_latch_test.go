@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/internal/pgtest"
 )
 
-// TestReadyOverReloads proves that a daemon that was ready once stays ready (status 200) over reloads while the new
-// core has not read a source to its end. SIGHUP and a changed file lead to the same Reload. The source is a scheduler
-// that is polled for the first time and does not answer until the test lets it.
+// TestReadyOverReloads proves that a daemon that was ready once stays ready (status 200) during reloads, although the
+// new core has not read a source to its end. (SIGHUP and a changed file cause the same Reload.) The source is a
+// scheduler that is polled for the first time and does not answer until the test allows it.
 func TestReadyOverReloads(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -42,8 +42,8 @@ func TestReadyOverReloads(t *testing.T) {
 	}
 }
 
-// TestServeOnlyLooksAtItsStore proves that a serving daemon reports within seconds that its PostgreSQL has gone, in the
-// words of /readyz, continues to answer, and recovers when the server is back.
+// TestServeOnlyLooksAtItsStore proves that a serving daemon reports in /readyz within seconds that its PostgreSQL does
+// not answer, continues to serve, and recovers when the server is back.
 func TestServeOnlyLooksAtItsStore(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)

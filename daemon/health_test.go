@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// wantReady waits until /readyz has a status and a text, and checks that with strict=true any text but "ready" gives
-// 503.
+// wantReady waits until /readyz has a status and a text, and checks that with strict=true any text other than "ready"
+// gives status 503.
 func (r *running) wantReady(status int, text string) {
 	r.t.Helper()
 	got := ""
@@ -32,15 +32,15 @@ func (r *running) wantReady(status int, text string) {
 	}
 }
 
-// lostSeries returns the series of a condition of the site's source.
+// lostSeries returns the series of the condition that the site's source cannot be read.
 func lostSeries(file, reason string) string {
 	return fmt.Sprintf(`waitcast_health_condition{cluster="main",condition="source_unreadable",file=%q,reason=%q,`+
 		`source="main/accounting"}`, file, reason)
 }
 
 // TestSourceLost proves that a log that becomes unreadable is named in /readyz and in the metrics, with its file and
-// the reason in the same words, while answers continue with status 200. It proves that the condition ends as soon as
-// the log is back, without any new line.
+// the same reason, while answers continue with status 200. The condition ends as soon as the log is back, even without
+// a new line.
 func TestSourceLost(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
@@ -92,8 +92,8 @@ func TestSourceLost(t *testing.T) {
 	}
 }
 
-// TestSourceLostBeforeStart proves that a daemon that knows its cluster from before is ready at a start without its
-// log, and reports the missing log.
+// TestSourceLostBeforeStart proves that a daemon that has data of its cluster is ready after a start without its log,
+// and reports the missing log.
 func TestSourceLostBeforeStart(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())

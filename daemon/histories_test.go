@@ -29,14 +29,14 @@ func (s *site) old(t *testing.T, name, text string) {
 	write(t, filepath.Join(s.dir, "old", name), text)
 }
 
-// taken returns how many times files of history were imported, from the log.
+// taken returns the number of imports of history files that the daemon has logged.
 func (r *running) taken() int {
 	return r.logs.FilterMessageSnippet("files of history were imported").Len()
 }
 
 // TestHistoryFiles proves that the configured files are learnt at the first start before any record of the followed
-// log, that they are not read again while they are unchanged, and that they are imported again when one has grown and
-// after a reload that names others.
+// log, that they are not read again as long as they are unchanged, and that they are imported again when one has grown,
+// and after a reload that names other files.
 func TestHistoryFiles(t *testing.T) {
 	log := workload(t, 11, 300)
 	past, live := log[:len(log)/2], log[len(log)/2:]
@@ -89,8 +89,8 @@ func TestHistoryFiles(t *testing.T) {
 	}
 }
 
-// TestHistoryFilesLikeFollowed proves that a daemon that learns the past from files of history, and then follows the
-// rest, makes the same forecasts of the rest as one that followed everything.
+// TestHistoryFilesLikeFollowed proves that a daemon that learns history files and then follows the rest of the log
+// makes the same forecasts for the rest as one that followed everything.
 func TestHistoryFilesLikeFollowed(t *testing.T) {
 	log := workload(t, 12, 300)
 	past, live := log[:len(log)/2], log[len(log)/2:]
@@ -135,8 +135,8 @@ func rowsSince(t *testing.T, d *running, since time.Time) map[string]string {
 	return out
 }
 
-// TestHistoryFilesRefused proves that files that are missing or no logs do not prevent a daemon from following its
-// logs, that /readyz reports why they are not imported, and that the next start tries again.
+// TestHistoryFilesRefused proves that history files that are missing or are no logs do not prevent a daemon from
+// following its logs, that /readyz has the reason, and that the next start tries again.
 func TestHistoryFilesRefused(t *testing.T) {
 	s := historySite(t, "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -161,8 +161,8 @@ func TestHistoryFilesRefused(t *testing.T) {
 	}
 }
 
-// TestHistoryPaths proves that the files of a pattern are sorted, and that a pattern without files names its reason: no
-// file matches, or a folder cannot be read.
+// TestHistoryPaths proves that the files of a pattern are sorted, and that the error for a pattern without files has
+// the reason: no file matches, or a folder cannot be read.
 func TestHistoryPaths(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "b"), "")
@@ -178,7 +178,7 @@ func TestHistoryPaths(t *testing.T) {
 			t.Errorf("%s: %v", missing, err)
 		}
 	}
-	// A file in place of a folder cannot be listed by anybody, root included.
+	// A file in place of a folder cannot be listed by anybody, not even root.
 	if _, err := daemon.HistoryPaths(filepath.Join(dir, "a", "*")); err == nil ||
 		strings.Contains(err.Error(), "there is no file") {
 		t.Errorf("the folder is a file: %v", err)

@@ -50,7 +50,7 @@ func ranJobs(t testing.TB, n int, seed uint64) []ran {
 	return jobs[1:]
 }
 
-// pbsLines returns the records of jobs within [from, to), in the order in which they were written: at one instant first
+// pbsLines returns the records of jobs within [from, to), in the order in which they are written: at one instant first
 // ends, then submissions, then starts.
 func pbsLines(jobs []ran, from, to time.Time) []string {
 	type line struct {
@@ -82,7 +82,8 @@ func pbsLines(jobs []ran, from, to time.Time) []string {
 	return out
 }
 
-// historyFormats returns functions that write jobs in the accounting of each scheduler, in the order of their ends.
+// historyFormats returns, for each scheduler, a function that writes jobs in its accounting format, in the order of
+// their ends.
 func historyFormats() map[string]func(jobs []ran) string {
 	each := func(header string, line func(j ran) string) func([]ran) string {
 		return func(jobs []ran) string {
@@ -130,8 +131,8 @@ func historyFormats() map[string]func(jobs []ran) string {
 	}
 }
 
-// ledgerSince returns the rows of jobs that were submitted at an instant or after it, without the fields that depend on
-// when they were closed and whether they were read as they happened.
+// ledgerSince returns the rows of jobs that were submitted at or after an instant, without the fields that depend on
+// when the rows were closed and whether the records were read as they happened.
 func ledgerSince(rows []modelstore.Row, from time.Time) map[string]modelstore.Row {
 	out := map[string]modelstore.Row{}
 	for _, r := range rows {
@@ -155,11 +156,11 @@ func (r *running) has(line string) {
 	})
 }
 
-// TestHistoryInEveryFormat proves that a daemon that learns a history forecasts later jobs exactly like one that
-// followed the records of the same jobs from the start, to the last bit. The history is accounting of PBS, Slurm, Grid
-// Engine or LSF, or a workload file. It is learnt before the daemon follows its log, after it has followed it for a
-// while, or with stops in between. Without WAITCAST_LONG, formats other than PBS are only tested in the last of the
-// three ways: the time at which a history is learnt concerns its events, which the format does not change.
+// TestHistoryInEveryFormat proves that a daemon that learns a history forecasts later jobs to the last bit like one
+// that followed the records of the same jobs from the start. The history is accounting of PBS, Slurm, Grid Engine or
+// LSF, or a workload file. It is learnt before the daemon follows its log, after it has followed the log for a while,
+// or with stops in between. Without WAITCAST_LONG, formats other than PBS are tested only with stops: the time at which
+// a history is learnt affects its events, which do not depend on the format.
 func TestHistoryInEveryFormat(t *testing.T) {
 	jobs, before := 450, 100
 	if os.Getenv("WAITCAST_LONG") != "" {

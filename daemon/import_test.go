@@ -93,7 +93,7 @@ func (r *running) mustImport(s *site, format string, log io.Reader) *wire.Import
 	return report
 }
 
-// holds returns the content of a daemon's database, except the state that the daemon saves periodically.
+// holds returns the content of a daemon's database, except for the state that the daemon saves periodically.
 func (r *running) holds() string {
 	r.t.Helper()
 	store := daemon.Store(r.Daemon)
@@ -139,7 +139,7 @@ func jobs(swf []byte) (n int64) {
 	return n
 }
 
-// shown returns the live jobs of a view, without their numbers.
+// shown returns the running and waiting jobs of a view, without their numbers.
 func shown(r *running) (live []cluster.Job) {
 	v := r.Views()[0]
 	for _, j := range slices.Concat(v.Running, v.Queued) {
@@ -166,9 +166,9 @@ func (r *running) laws(queues []daemon.QueueReport) map[string][]wire.Model {
 }
 
 // TestImportBesideALiveLog imports a real trace into a daemon that follows a log. It proves that the picture and the
-// ledger's rows stay as they are, that rows of the past are added, and that the log is still followed. The windows of
-// lifetimes equal those of a one-shot run over both logs. A second import of the same trace, compressed and after a
-// restart, changes nothing.
+// existing rows of the ledger stay unchanged, that rows of the past are added, and that the log is still followed. The
+// windows of lifetimes equal those of a one-shot run over both logs. A second import of the same trace, compressed and
+// after a restart, changes nothing.
 func TestImportBesideALiveLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays a trace: not with -short")
@@ -221,7 +221,7 @@ func TestImportBesideALiveLog(t *testing.T) {
 	}
 }
 
-// rowsOf returns the rows that belong to the jobs of others.
+// rowsOf returns those rows whose jobs also have a row in others.
 func rowsOf(rows, others []modelstore.Row) (same []modelstore.Row) {
 	wanted := map[string]bool{}
 	key := func(r *modelstore.Row) string { return fmt.Sprint(r.JobID, r.Submit) }
@@ -275,8 +275,8 @@ func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	return rows
 }
 
-// TestImportBrokenOff proves that an import whose client disconnects in the middle leaves nothing behind, that no other
-// import begins beside it, and that a repeated import succeeds.
+// TestImportBrokenOff proves that an import whose client disconnects in the middle leaves no data behind, that no
+// second import can run at the same time, and that a repeated import succeeds.
 func TestImportBrokenOff(t *testing.T) {
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -331,8 +331,8 @@ func shortSWF(jobs int) []byte {
 	return out.Bytes()
 }
 
-// TestImportStops proves that a daemon that is stopped does not wait for an import whose client sends no more, and
-// reports that to the client.
+// TestImportStops proves that a daemon that is stopped does not wait for an import whose client has stopped sending,
+// and reports the stop to the client.
 func TestImportStops(t *testing.T) {
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -354,7 +354,7 @@ func TestImportStops(t *testing.T) {
 	}
 }
 
-// TestImportCountsOnce proves that jobs of the followed log count once when a log that contains them is imported.
+// TestImportCountsOnce proves that jobs of the followed log count once if a log with the same jobs is imported.
 func TestImportCountsOnce(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	log := text(workload(t, 3, 60))
@@ -371,8 +371,9 @@ func TestImportCountsOnce(t *testing.T) {
 	}
 }
 
-// TestImportSeveral proves that several files of one request are one import, in any order and in any formats, that an
-// empty file is named, that a truncated file counts up to its end, and that a later import adds to it.
+// TestImportSeveral proves that several files in one request are one import, in any order and in any formats, that an
+// empty file is reported by name, that a truncated file is used up to its end, and that a later import adds its jobs to
+// the history.
 func TestImportSeveral(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -413,7 +414,7 @@ func TestImportSeveral(t *testing.T) {
 	}
 }
 
-// zip compresses with gzip, packed with zstd.
+// zip compresses with gzip. packed compresses with zstd.
 func zip(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

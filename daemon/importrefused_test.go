@@ -16,9 +16,9 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// TestImportBadLines proves that invalid lines are reported by reason and kept in the quarantine under the file's name,
-// that a log of another format is refused before any of it counts, and that the quarantine shows the lines only to
-// callers with the token.
+// TestImportBadLines proves that invalid lines are reported by reason and quarantined under the file's name, that a log
+// of another format is refused before any line is used, and that the quarantine is shown only to callers with the
+// token.
 func TestImportBadLines(t *testing.T) {
 	s := importSite(t, machine)
 	s.add(t, "garbage\n"+life{"1.t", 4, 0, 1, 5}.q())
@@ -75,7 +75,7 @@ func TestImportBadLines(t *testing.T) {
 }
 
 // TestImportLeavesOut proves that an import leaves out jobs that are older than history_retention, and that a live job
-// stays as it is even if the import contains its submission and start.
+// does not change even if the import contains its submission and start.
 func TestImportLeavesOut(t *testing.T) {
 	s := newSite(t, "accounting", "history_retention: 120d\n")
 	now := epoch().Add(24 * time.Hour)
@@ -98,9 +98,9 @@ func TestImportLeavesOut(t *testing.T) {
 	}
 }
 
-// TestImportJudged proves that a log that contradicts the followed one is refused with the place of the first record
-// and advice, and leaves nothing behind. It tests a log that was read in a wrong time zone, and a log of another
-// cluster. Single jobs that differ do not matter.
+// TestImportJudged proves that a log that contradicts the followed one is refused, with the place of the first
+// contradicting record and advice, and leaves no data behind. It tests a log that was read in a wrong time zone, and a
+// log of another cluster. Single differing jobs are allowed.
 func TestImportJudged(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.edit(t, "time_zone: UTC", "time_zone: Europe/Stockholm")
@@ -148,7 +148,7 @@ func TestImportJudged(t *testing.T) {
 	}
 }
 
-// TestImportRefused proves which imports are refused, with their status and advice.
+// TestImportRefused proves which imports are refused, and with which status and advice.
 func TestImportRefused(t *testing.T) {
 	s := importSite(t, 128)
 	d := s.start(t) // its log does not exist yet, which does not prevent an import

@@ -13,7 +13,7 @@ import (
 const journalRemote = "/lib/systemd/systemd-journal-remote"
 
 // TestJournal proves that a daemon reads slurmctld's log in systemd's journal: existing entries, new ones, and after a
-// restart those written meanwhile, each once. It also proves that losses of the journal itself are counted and
+// restart those written in between, each once. It also proves that losses of the journal itself are counted and
 // reported.
 func TestJournal(t *testing.T) {
 	for _, program := range []string{"journalctl", journalRemote} {

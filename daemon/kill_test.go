@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 	killTest(t, p, kills(), false)
 }
 
-// TestKillDated proves the same for a folder of date-named files.
+// TestKillDated proves the same as TestKill for a folder of date-named files.
 func TestKillDated(t *testing.T) {
 	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), Dated: true}
@@ -48,7 +48,7 @@ func TestKillDated(t *testing.T) {
 	killTest(t, p, fewKills(), false)
 }
 
-// TestKillWhileSourcesChange proves the same for a daemon whose source is reconfigured again and again.
+// TestKillWhileSourcesChange proves the same as TestKill for a daemon whose source is reconfigured again and again.
 func TestKillWhileSourcesChange(t *testing.T) {
 	t.Parallel()
 	killTest(t, &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * fewKills()}, fewKills(), true)
@@ -64,8 +64,8 @@ func kills() int {
 	return 12
 }
 
-// fewKills returns the number of kills in a test that differs from TestKill in one respect. TestKill covers all other
-// instants; with WAITCAST_LONG every test does.
+// fewKills returns the number of kills in a test that is a variant of TestKill. TestKill covers all instants of a
+// daemon's life; with WAITCAST_LONG every test does.
 func fewKills() int {
 	if os.Getenv("WAITCAST_LONG") != "" {
 		return kills()
@@ -73,7 +73,7 @@ func fewKills() int {
 	return 5
 }
 
-// killTest kills a daemon a number of times.
+// killTest kills a daemon the given number of times. With reloads, its source is also reconfigured.
 func killTest(t *testing.T, p *plan, lives int, reloads bool) {
 	seed := killSeed(t)
 	p.Seed, p.Jobs = seed, 150+65*lives
@@ -173,7 +173,8 @@ type killer struct {
 	writer interface{ grant(steps int) }
 	lives  int  // number of daemons that are killed
 	leased bool // after a kill, the database stays leased to the killed daemon for a while
-	// reloads means that the configuration of the source changes now and then. reloaded counts these changes.
+	// reloads is true if the configuration of the source is changed from time to time. reloaded is the number of these
+	// changes.
 	reloads  bool
 	reloaded int
 
@@ -185,7 +186,8 @@ type killer struct {
 // shortest is the smallest upper bound of the time from serving to the kill.
 const shortest = 200 * time.Millisecond
 
-// reckon increases the time until daemons are killed if they make no progress (a slow machine), and reduces it again.
+// reckon increases the time until daemons are killed if they make no progress, as on a slow machine, and otherwise
+// reduces it again.
 func (k *killer) reckon() {
 	n := len(k.restored)
 	if n > 1 && k.restored[n-1] == k.restored[n-2] {
@@ -356,7 +358,7 @@ func fetch(url string) string {
 	return string(body)
 }
 
-// account checks that the kills happened while the daemon worked.
+// account checks that the kills occurred while the daemon worked.
 func (k *killer) account(want *kept) {
 	k.t.Helper()
 	distinct := slices.Compact(slices.Clone(k.restored))
@@ -371,7 +373,7 @@ func (k *killer) account(want *kept) {
 	}
 }
 
-// compare compares everything that outlives the process, except data that depends on when a record was read.
+// compare compares all data that outlive the process, except data that depend on when a record was read.
 func compare(t *testing.T, got, want *kept) {
 	t.Helper()
 	if len(want.Entries) == 0 || len(want.Rows) == 0 || len(want.Bad) == 0 || want.Snapshot == nil {
@@ -405,7 +407,7 @@ func compareState(t *testing.T, got, want *kept) {
 	}
 }
 
-// check reports at most the first differences.
+// check reports the first differences, up to a maximum length.
 func check(t *testing.T, what string, got, want any, opts ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, opts...); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLifecycle proves that steps are done in order and undone in reverse, that an error names its step and undoes the
-// steps before it, including those of earlier calls, and that an error during a stop does not prevent other steps from
+// TestLifecycle proves that steps are done in order and undone in reverse order. An error names its step, and undoes
+// the steps before it, including those of earlier calls. An error in undoing a step does not prevent other steps from
 // being undone.
 func TestLifecycle(t *testing.T) {
 	var log []string

@@ -54,8 +54,8 @@ func fortnight() []record {
 	return log
 }
 
-// TestLoadForecast proves that a daemon forecasts the load from a log alone, that it continues with new lines, and that
-// the next process has what the first learnt.
+// TestLoadForecast proves that a daemon forecasts the load from a log alone, that the forecast includes new lines, and
+// that the next process has the data that the first one learnt.
 func TestLoadForecast(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	log := fortnight()

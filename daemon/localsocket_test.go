@@ -38,9 +38,9 @@ func askOver(t *testing.T, conn net.Conn, path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// TestSocketKnowsWhoAsks proves that on the socket a user has the role user without a token. Requests for others' names
-// are refused (access.others is admin), and so are requests for administrators, even to root. Over TCP the user is not
-// known.
+// TestSocketKnowsWhoAsks proves that on the socket a user has the role user without a token. Requests in the names of
+// other users are refused (access.others is admin), and so are requests for administrators, even from root. Over TCP
+// the user is unknown.
 func TestSocketKnowsWhoAsks(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "api.sock")
@@ -69,7 +69,7 @@ func TestSocketKnowsWhoAsks(t *testing.T) {
 	}
 	for uid, name := range askers(t) {
 		for question, want := range map[string]int{
-			// nothing is read yet
+			// No record has been read.
 			"/v1/jobs": http.StatusServiceUnavailable, "/v1/me": http.StatusServiceUnavailable,
 			"/v1/me?user=somebodyelse":                      http.StatusForbidden,
 			"/v1/wait?queue=work&procs=1&user=" + name:      http.StatusServiceUnavailable,
@@ -97,7 +97,7 @@ func TestSocketKnowsWhoAsks(t *testing.T) {
 	}
 }
 
-// askers returns the users who can send requests in a test, by their uids.
+// askers returns the users as whom a test can send requests, by uid.
 func askers(t *testing.T) map[int]string {
 	t.Helper()
 	me, err := user.Current()
@@ -114,8 +114,8 @@ func askers(t *testing.T) map[int]string {
 	return out
 }
 
-// TestSocketOfAKilledDaemon proves that a socket on which no process listens is replaced, and that a file, or a socket
-// with a listener, is not.
+// TestSocketOfAKilledDaemon proves that a socket on which no process listens is replaced, but a file, or a socket with
+// a listener, is not.
 func TestSocketOfAKilledDaemon(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "api.sock")

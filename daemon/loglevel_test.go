@@ -10,7 +10,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// leveled returns a log whose level can be changed, and the messages about changes.
+// leveled returns a log level, a log that uses it, the messages in that log, and the messages about changes of the
+// level.
 func leveled() (*LogLevel, *zap.Logger, *observer.ObservedLogs, *observer.ObservedLogs) {
 	told, changes := observer.New(zapcore.DebugLevel)
 	l := newLogLevel(zapcore.WarnLevel, zap.New(told))
@@ -19,7 +20,7 @@ func leveled() (*LogLevel, *zap.Logger, *observer.ObservedLogs, *observer.Observ
 }
 
 // TestLogLevelFallsBack proves that a requested level lasts exactly for the requested time, that the configured one
-// follows, and that both changes are logged although the level would suppress the messages.
+// then returns, and that both changes are logged even if the level hides such messages.
 func TestLogLevelFallsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, log, logs, changes := leveled()
@@ -48,8 +49,8 @@ func TestLogLevelFallsBack(t *testing.T) {
 	})
 }
 
-// TestLogLevelNewestCounts proves that a later change replaces an earlier one with its end, and that a reload changes
-// the level that follows.
+// TestLogLevelNewestCounts proves that a later change replaces an earlier one together with its end, and that a reload
+// changes the level that returns.
 func TestLogLevelNewestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _, _ := leveled()

@@ -19,8 +19,8 @@ func serviceManager(t *testing.T) <-chan string {
 	return messages
 }
 
-// TestSystemd proves which messages systemd receives from a daemon from its start to its end: that it restores, is
-// ready once it answers, is alive, misses a log, follows it once it exists, and stops.
+// TestSystemd proves which messages a daemon sends to systemd from its start to its end: that it restores its state, is
+// ready once it answers, is alive, misses a log, follows the log once it exists, and stops.
 func TestSystemd(t *testing.T) {
 	messages := serviceManager(t)
 	var all []string
@@ -63,7 +63,7 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
-// TestSystemdFailure proves that a daemon that cannot start reports why and is never ready.
+// TestSystemdFailure proves that a daemon that cannot start sends the reason, and never sends that it is ready.
 func TestSystemdFailure(t *testing.T) {
 	messages := serviceManager(t)
 	s := newSite(t, "20260302", "")
@@ -86,8 +86,8 @@ func TestSystemdFailure(t *testing.T) {
 	}
 }
 
-// TestAlive proves that the watchdog's check succeeds for a serving daemon, and fails if its writer is silent or it
-// accepts no connections.
+// TestAlive proves that the watchdog's check succeeds for a serving daemon, and fails if the writer does nothing or
+// connections are not accepted.
 func TestAlive(t *testing.T) {
 	d := newSite(t, "20260302", "").start(t)
 	alive := func(limit time.Duration) error { return daemon.Alive(t.Context(), d.Daemon, limit) }

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// TestPagesNames proves that every metric in a page of docs/ is in docs/metrics.md, and that every key that the page
-// for operators names by its group exists.
+// TestPagesNames proves that every metric named in a page of docs/ is in docs/metrics.md, and that every configuration
+// key that the page for operators names with its group exists.
 func TestPagesNames(t *testing.T) {
 	known := documentedMetrics(t)
 	pages, err := filepath.Glob("../docs/*.md")

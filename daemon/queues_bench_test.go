@@ -21,8 +21,8 @@ type reading struct {
 	peak          int           // peak memory of the process in KiB, VmHWM
 }
 
-// BenchmarkManyQueues measures the program, with its defaults, on a log of 30,000 jobs of 30,000 users in 10,000
-// queues, and how much slower it reads that log than the same jobs in 2 queues.
+// BenchmarkManyQueues measures waitcastd with its defaults on a log of 30,000 jobs of 30,000 users in 10,000 queues,
+// and compares the reading time with that of the same jobs in 2 queues.
 func BenchmarkManyQueues(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "waitcastd")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", program,
@@ -47,7 +47,7 @@ func BenchmarkManyQueues(b *testing.B) {
 	}
 }
 
-// readBy starts the program on the log, waits until it has read it, and sends the first requests.
+// readBy starts the program on the log, waits until the log has been read, and sends the first requests.
 func (c crowd) readBy(b *testing.B, program string) (r reading) {
 	b.Helper()
 	s := newSite(b, "accounting", "")

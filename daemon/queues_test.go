@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// crowd is a log with many queues and users, for tests of costs that grow with their number.
+// crowd describes a log with many queues and users, for tests of costs that grow with their number.
 type crowd struct {
 	jobs, queues, users int
 	seed                uint64
@@ -87,8 +87,8 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-// TestManyQueuesAreBounded proves that the memory of a daemon and the length of its metrics are bounded whatever the
-// number of queues. With WAITCAST_LONG the log is that of the budget.
+// TestManyQueuesAreBounded proves that the memory of a daemon and the length of its metrics are bounded, however many
+// queues there are. With WAITCAST_LONG the log is the one of the bounds above.
 func TestManyQueuesAreBounded(t *testing.T) {
 	c := crowd{jobs: 900, queues: 5000, users: 900, seed: 6}
 	if os.Getenv("WAITCAST_LONG") != "" {

@@ -26,8 +26,8 @@ func (r *running) mustWait(query string) *wire.Wait {
 	return &w
 }
 
-// TestRealGridEngineQuotas proves that the picture has the resource quotas of a real Grid Engine as they are added,
-// changed and removed. qconf fails if there are none.
+// TestRealGridEngineQuotas proves that the picture follows the resource quotas of a real Grid Engine as they are added,
+// changed and removed. If there are none, qconf fails.
 func TestRealGridEngineQuotas(t *testing.T) {
 	t.Parallel() // it waits for polls most of the time
 	c := newGridEngine(t, 8)
@@ -65,8 +65,8 @@ func TestRealGridEngineQuotas(t *testing.T) {
 	limits()
 }
 
-// TestPBSFacts proves that the limits in qmgr's output, here an example from its documentation, block a user's next
-// job, and that a failure of qmgr is a problem of the source.
+// TestPBSFacts proves that limits in qmgr's output (an example from its documentation) block a user's next job, and
+// that a failure of qmgr is a problem of the source.
 func TestPBSFacts(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "head")

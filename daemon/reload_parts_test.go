@@ -64,8 +64,9 @@ func (s *stream) open() bool {
 // restored counts the restores of the state that the daemon has logged.
 func (r *running) restored() int { return r.logs.FilterMessage("restored").Len() }
 
-// TestReloadChangesTheParts proves which parts a reload of a key of each class replaces and which it keeps: the writer
-// with its models, the HTTP server, and the clients' streams. Only the last two classes restore the state.
+// TestReloadChangesTheParts proves which parts a reload replaces and which it keeps, for one key of each class of
+// effects: the writer with its models, the HTTP server, and the clients' streams. Only keys of the last two classes
+// cause the state to be restored.
 func TestReloadChangesTheParts(t *testing.T) {
 	s := newSite(t, "log", "access: {users: hidden}\nlimits: {burst: 4000}\naccuracy: {retention: 400d}\n")
 	records := workload(t, 15, 60)
@@ -191,7 +192,7 @@ func (r *running) posts(size int) int {
 	return resp.StatusCode
 }
 
-// TestReloadSourcesUnderLoad proves that a source may be changed again and again while its log is written and requests
+// TestReloadSourcesUnderLoad proves that a source can be changed again and again while its log is written and requests
 // are answered: journal, ledger, quarantine and state equal those of an undisturbed daemon, although the state was
 // never restored.
 func TestReloadSourcesUnderLoad(t *testing.T) {
@@ -258,8 +259,8 @@ func TestReloadSourcesUnderLoad(t *testing.T) {
 	compare(t, &got, &want)
 }
 
-// TestReloadSourcesDuringImport proves that an import continues while the sources are replaced, and that none of its
-// jobs is lost.
+// TestReloadSourcesDuringImport proves that an import continues while the sources are replaced, and that no job of it
+// is lost.
 func TestReloadSourcesDuringImport(t *testing.T) {
 	const jobs = 600
 	s := importSite(t, 128)

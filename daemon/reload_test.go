@@ -39,9 +39,9 @@ func (s *site) edit(t testing.TB, old, new string) {
 	write(t, s.config, strings.Replace(string(content), old, new, 1))
 }
 
-// TestReload proves that a reload applies a new configuration while each request is answered, that a watching client
-// reconnects by itself, and that the journal and the ledger are afterwards the same as without the reloads: no record
-// is lost, and none counts twice.
+// TestReload proves that a reload applies a new configuration while every request is answered, and that a watching
+// client reconnects by itself. Journal and ledger are then the same as without reloads: no record is lost, and none
+// counts twice.
 func TestReload(t *testing.T) {
 	lines := workload(t, 11, 400)
 	part := func(i int) string {
@@ -101,7 +101,7 @@ func TestReload(t *testing.T) {
 	if diff := cmp.Diff(want.Entries, got.Entries, ignore); diff != "" {
 		t.Errorf("the journal differs (-undisturbed +reloaded):\n%.2000s", diff)
 	}
-	// The window's age affects the models, so that later forecasts differ; the jobs are the same.
+	// The maximum age of the window affects the models, so that later forecasts differ; the jobs are the same.
 	if len(want.Rows) != len(got.Rows) {
 		t.Errorf("%d rows in the ledger, %d undisturbed", len(got.Rows), len(want.Rows))
 	}
@@ -148,7 +148,7 @@ func watch(ctx context.Context, address string, events chan<- client.WatchEvent)
 }
 
 // TestReloadAllOrNothing proves that an invalid configuration changes nothing: the whole old configuration stays in
-// use and works.
+// force and works.
 func TestReloadAllOrNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's own port
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 )
 
 // TestRotationKill tests every style of rotation. A daemon is killed (SIGKILL) at random instants while a log of
-// numbered lines is written and rotated. The test proves that the daemon ends with every line exactly once and in
-// order. It also proves that journal, ledger and state equal those of a daemon that read the same lines undisturbed
-// from one file. copytruncate loses lines by itself: each lost line was written between the end of the copying and
-// the truncation, and is in none of copytruncate's files.
+// numbered lines is written and rotated. The test proves that the daemon finally has every line exactly once and in
+// order, and that journal, ledger and state equal those of a daemon that read the same lines undisturbed from one file.
+// copytruncate itself loses lines: each lost line was written between the end of the copying and the truncation, and is
+// in none of copytruncate's files.
 func TestRotationKill(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -88,7 +88,7 @@ func rotationTest(t *testing.T, s rotationStyle, seed uint64) {
 	compareCalm(t, &got, read)
 }
 
-// snapshotOften makes kills fall between snapshots, and some of them into the writing of one.
+// snapshotOften makes snapshots so frequent that kills occur between them, and some of them while one is written.
 const snapshotOften = "store: {snapshot_events: 150, snapshot_interval: 1s}\n"
 
 // stepsPerLife is the mean number of steps that killer.life lets the writer make.
@@ -121,8 +121,8 @@ func edit(t *testing.T, path, old, by string) {
 }
 
 // numberedLine returns line n of a log. Lines are the submissions, starts and ends of jobs, of which about ten run at a
-// time. Every seventh line is no record: the quarantine shows how many times such a line was read, while a record that
-// is read twice counts once.
+// time. Every seventh line is no record: a record that is read twice counts once, but the quarantine shows how many
+// times such a line was read.
 func numberedLine(n int, rng *rand.Rand) string {
 	if n%7 == 3 {
 		return fmt.Sprintf("garbage %d %s\n", n, strings.Repeat("x", rng.IntN(100)))
@@ -149,7 +149,7 @@ func numberedLine(n int, rng *rand.Rand) string {
 	return fmt.Sprintf("garbage, record %d\n", n)
 }
 
-// toldBy returns what a line adds to the journal or the quarantine: the key of an event, or its own text.
+// toldBy returns the effect of a line on the journal or the quarantine: the key of an event, or the line itself.
 func toldBy(line string) string {
 	f := strings.SplitN(strings.TrimSuffix(line, "\n"), ";", 4)
 	if len(f) < 4 {
@@ -211,7 +211,7 @@ func (w *rotatingWriter) prove(got *kept) (read []string, lost int) {
 	return read, lost
 }
 
-// firstFall returns the first two elements of a list that do not ascend.
+// firstFall returns the part of a list around the first element that is smaller than its predecessor.
 func firstFall(list []int) []int {
 	for i := range list {
 		if i > 0 && list[i] < list[i-1] {

@@ -48,8 +48,8 @@ func rotationStyles() []rotationStyle {
 	}
 }
 
-// rotatingWriter writes numbered lines like a scheduler, and under harder conditions: in pieces, with rotations at any
-// line.
+// rotatingWriter writes numbered lines like a scheduler, but under harder conditions: lines in parts, and rotations
+// after any line.
 type rotatingWriter struct {
 	t     *testing.T
 	style rotationStyle
@@ -93,7 +93,7 @@ func newRotatingWriter(t *testing.T, s rotationStyle, seed uint64, lines, every 
 // left reports whether more lines must be written.
 func (w *rotatingWriter) left() bool { return len(w.written) < w.lines || w.pending != "" }
 
-// grant makes n steps, fewer if all lines are written.
+// grant makes n steps, or fewer if all lines are written.
 func (w *rotatingWriter) grant(n int) {
 	w.t.Helper()
 	for ; n > 0 && w.left(); n-- {
@@ -106,7 +106,7 @@ func (w *rotatingWriter) grant(n int) {
 	}
 }
 
-// step writes some lines; the last may stay unfinished until the next step.
+// step writes some lines. The last one may stay incomplete until the next step.
 func (w *rotatingWriter) step() {
 	if w.late > 0 {
 		w.late--
@@ -193,7 +193,7 @@ func (w *rotatingWriter) rename() {
 	w.reopen(w.path)
 }
 
-// renameHeld rotates like logrotate: the writer continues in the renamed file until it is signalled.
+// renameHeld rotates like logrotate: the writer continues to write to the renamed file until it is signalled.
 func (w *rotatingWriter) renameHeld() {
 	w.aside()
 	f, err := os.OpenFile(w.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -202,7 +202,7 @@ func (w *rotatingWriter) renameHeld() {
 	w.held = 1 + w.rng.IntN(20)
 }
 
-// renameGap leaves no file for a while: the writer creates one only when it is signalled.
+// renameGap rotates so that the log is missing for a while: the writer creates it only when it is signalled.
 func (w *rotatingWriter) renameGap() {
 	w.aside()
 	w.held = 1 + w.rng.IntN(20)
@@ -213,8 +213,8 @@ func (w *rotatingWriter) renameZip() {
 	w.reopen(w.path)
 }
 
-// zipSome sometimes compresses a rotated file like gzip: it deletes the original when the copy is complete and has its
-// time.
+// zipSome sometimes compresses a rotated file as gzip does: the original is deleted when the copy is complete and has
+// the original's time.
 func (w *rotatingWriter) zipSome() {
 	if len(w.zip) == 0 || w.left() && w.rng.IntN(10) > 0 {
 		return
@@ -263,7 +263,7 @@ func (w *rotatingWriter) copyTruncate() {
 	must(w.t, os.Truncate(w.path, 0))
 }
 
-// switchLink opens a new file and makes the link lead to it.
+// switchLink opens a new file and switches the link to it.
 func (w *rotatingWriter) switchLink() {
 	name := fmt.Sprintf("target-%05d", w.rotated)
 	w.reopen(filepath.Join(w.dir, name))
@@ -280,7 +280,7 @@ func (w *rotatingWriter) nextDay() {
 	w.reopen(filepath.Join(w.dir, epoch().AddDate(0, 0, w.rotated).Format("20060102")))
 }
 
-// recreate deletes the log, which is completely read and committed, and creates it again. In some cases a daemon
+// recreate deletes the log, after it was completely read and committed, and creates it again. In some cases a daemon
 // continues for a moment meanwhile. In others no daemon runs, and the new file gets the inode of the old one.
 func (w *rotatingWriter) recreate(k *killer) {
 	w.finishLine()

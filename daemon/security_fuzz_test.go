@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// fuzzSeed makes the malformed requests the same in every run.
+// fuzzSeed is the seed of the malformed requests, so that they are the same in every run.
 const fuzzSeed = 9817
 
 // malformed is a request with an error, as it is sent.
 type malformed struct {
 	kind string
 	wire []byte
-	// silent: the server may close the connection without an answer, because it is no request at all.
+	// silent is true if the server may close the connection without an answer, because the text is no request.
 	silent bool
-	// perhaps: it may be valid by chance.
+	// perhaps is true if the request may be valid by chance.
 	perhaps bool
-	// also is a status that Go's server itself gives for this kind: 501 for a transfer coding, 505 for a version of
-	// HTTP.
+	// also is another status with which Go's server itself may answer this kind: 501 for a transfer coding, 505 for a
+	// version of HTTP.
 	also int
 }
 
@@ -219,7 +219,7 @@ func (m *mangler) mutated() malformed {
 	return malformed{kind: "mutated", wire: wire, silent: true, perhaps: true, also: http.StatusHTTPVersionNotSupported}
 }
 
-// reception counts the answers, by kind and status; 0 is a connection that was closed without an answer.
+// reception counts the answers by kind and status; status 0 is a connection that was closed without an answer.
 type reception struct {
 	mu    sync.Mutex
 	seen  map[string]map[int]int
@@ -273,14 +273,14 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMalformedRequests proves that 50,000 malformed requests get answers of 4xx and none of 5xx (except two that Go's
-// server itself gives), that nothing panics, and that neither goroutines nor memory grow.
+// TestMalformedRequests proves that 50,000 malformed requests get answers with status 4xx and none with 5xx (except two
+// that Go's server itself gives), that nothing panics, and that neither the number of goroutines nor the memory grows.
 func TestMalformedRequests(t *testing.T) {
 	total := 20_000
 	if testing.Short() {
 		total = 5_000
 	}
-	// One slot for each sender. They close their side at once, and a disconnected client gets no turn.
+	// There is one slot for each sender. Senders close their side at once, and a disconnected client never gets a slot.
 	s := newSite(t, "accounting", "limits: {expensive: 4}\n")
 	log := workload(t, 4, 100)
 	s.add(t, text(log))

@@ -32,8 +32,7 @@ func slow(t *testing.T, address, says string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// unread repeats requests on one connection without reading the answers, until the daemon reads no more requests
-// either.
+// unread repeats requests on one connection without reading the answers, until the daemon stops reading requests.
 func unread(t *testing.T, address, target string) {
 	t.Helper()
 	conn := slow(t, address, "")
@@ -53,11 +52,11 @@ func unread(t *testing.T, address, target string) {
 const watchQuestion = `{"places":[{"queue":"short"}],"sizes":[1,2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":` +
 	`3600}}}`
 
-// TestSlowClients proves that others are answered while hundreds of clients are slow in sending headers or bodies, or
-// do not read their answers. It proves that the slow ones are disconnected, and that a stream lives past the deadline
-// of ordinary answers.
+// TestSlowClients proves that other clients are answered while hundreds of clients send headers or bodies slowly, or do
+// not read their answers. The slow ones are disconnected, but a stream may last longer than the deadline of ordinary
+// answers.
 func TestSlowClients(t *testing.T) {
-	// the test waits for the deadlines of slow clients most of the time
+	// The test mostly waits for the deadlines of slow clients.
 	t.Parallel()
 
 	s := newSite(t, "accounting", "limits: {write_timeout: 20s}\n") // much less than the lifetime of a silent stream
@@ -121,8 +120,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestStreamsOverHTTP2 proves that a stream over HTTP/2 outlives the deadline of ordinary answers, both while nothing
-// is written and with later events.
+// TestStreamsOverHTTP2 proves that a stream over HTTP/2 lasts longer than the deadline of ordinary answers, without
+// events and with later events.
 func TestStreamsOverHTTP2(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: the stream must be silent for 15 s")

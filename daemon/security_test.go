@@ -37,8 +37,8 @@ func securityExamples(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestDocsSecurityExamples proves that a daemon starts with every configuration in docs/security.md, with the tokens
-// and web-config files there, and accepts the credentials that they define.
+// TestDocsSecurityExamples proves that a daemon starts with every configuration in docs/security.md and the tokens and
+// web-config files there, and accepts the credentials that they define.
 func TestDocsSecurityExamples(t *testing.T) {
 	examples := securityExamples(t)
 	for i, text := range examples["waitcastd.yaml"] {
@@ -65,7 +65,8 @@ func TestDocsSecurityExamples(t *testing.T) {
 				if strings.Contains(text, "tokens_file") {
 					credentials.Token = "WMNKDNCCMFDPYE3ACOG6X63NPR" // in docs/command.md
 				}
-				// the role of a certificate is public: a client with one is identified, and needs no other credential
+				// The role of a certificate is public: a client with a certificate is identified, and needs no other
+				// credential.
 				refusal := http.StatusUnauthorized
 				if strings.Contains(text, "munge: true") {
 					mungetest.Start(t)
@@ -106,7 +107,7 @@ func TestDocsSecurityExamples(t *testing.T) {
 }
 
 // TestPythonOverTLS proves that the Python client connects to a daemon over TLS with a client certificate and a token,
-// sees its user's jobs and no others, and parses a refusal.
+// gets only its user's jobs, and parses a refusal.
 func TestPythonOverTLS(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -142,14 +143,14 @@ print(json.dumps(told))
 		"WAITCAST_URL=https://"+d.Addr().String(),
 		"WAITCAST_CA="+authority.File, "WAITCAST_CERT="+mine, "WAITCAST_KEY="+mineKey)
 	out, err := cmd.CombinedOutput()
-	// nothing has been read: 503 for callers with the right to ask
+	// No record has been read, so callers with the right to a forecast get status 503.
 	if got := strings.TrimSpace(string(out)); err != nil || got != "[true, 403, true, 503, 401]" {
 		t.Errorf("%v: %s", err, got)
 	}
 }
 
-// TestHashedNamesOverRestart proves that with access.users: hashed a job's user is a pseudonym for others, the same
-// after a restart, and the name for an administrator with the token that the daemon generated.
+// TestHashedNamesOverRestart proves that with access.users: hashed others see a pseudonym of a job's user, the same
+// after a restart, and an administrator with the generated token sees the name.
 func TestHashedNamesOverRestart(t *testing.T) {
 	s := newSite(t, "accounting", "access: {users: hashed}\n")
 	log := workload(t, 4, 100)

@@ -113,12 +113,12 @@ func serveOnly(t *testing.T, database string) *running {
 	return r
 }
 
-// TestShared proves that daemons that share a PostgreSQL database replace each other. Two collect the same log, and one
-// at a time holds the lease. Again and again the holder is killed, or paused for longer than its lease and then
-// continued, while the log grows; the other takes over. A third collects another cluster into its own space. Two
-// serving daemons answer all the time, about both clusters. At the end the journal, the ledger, the quarantine and the
-// state equal those of an undisturbed daemon: no event is lost, none counts twice, and the paused one has written
-// nothing. All daemons give the same answer.
+// TestShared proves that daemons that share a PostgreSQL database replace each other. Two daemons collect the same log,
+// and one at a time holds the lease. Again and again, while the log grows, the holder is killed, or paused for longer
+// than its lease and then continued; the other one takes over. A third daemon collects another cluster into its own
+// space. Two serving daemons answer all the time, about both clusters. At the end the journal, the ledger, the
+// quarantine and the state equal those of an undisturbed daemon: no event is lost, none counts twice, and the paused
+// daemon has written nothing. All daemons give the same answer.
 func TestShared(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
@@ -225,8 +225,8 @@ func quantilesOf(t *testing.T, body string) string {
 	return string(w.Wait)
 }
 
-// TestSharedByOthers proves that a daemon refuses to stand by for one with another configuration: it would serve, and
-// later collect, other jobs under the same name.
+// TestSharedByOthers proves that a daemon refuses to stand by for a daemon with another configuration, because it would
+// serve, and later collect, other jobs under the same name.
 func TestSharedByOthers(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)
@@ -243,8 +243,8 @@ func TestSharedByOthers(t *testing.T) {
 	}
 }
 
-// TestReloadOfAServer proves that a serving daemon applies access rules and limits at once, and continues to follow:
-// its core stays, and so do the streams of its clients.
+// TestReloadOfAServer proves that a serving daemon applies new access rules and limits at once and continues to follow:
+// its core and the streams of its clients stay.
 func TestReloadOfAServer(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)

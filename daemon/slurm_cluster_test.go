@@ -21,7 +21,7 @@ type slurmCluster struct {
 	dir string
 }
 
-// newSlurm starts a Slurm, with further options of the script, or skips the test if a required program is not
+// newSlurm starts a Slurm, with additional options of the script. It skips the test if a required program is not
 // installed.
 func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 	t.Helper()
@@ -131,8 +131,8 @@ func (c *slurmCluster) sbatch(command string, args ...string) string {
 // dump returns the path of the file of takeDump.
 func (c *slurmCluster) dump() string { return filepath.Join(c.dir, "history.psv") }
 
-// takeDump writes the present output of sacct with the columns that the documentation recommends, except for the place
-// of the name, because some names contain line ends. The file is renamed into its place, as users must do.
+// takeDump writes the present output of sacct with the columns that the documentation recommends, except that the name
+// comes earlier, because some names contain line ends. The file is renamed into its place, as users must do.
 func (c *slurmCluster) takeDump() {
 	c.t.Helper()
 	columns := strings.Replace(strings.TrimSuffix(slurm.SacctColumns, ",JobName"), "JobID,", "JobID,JobName,", 1)
@@ -144,7 +144,7 @@ func (c *slurmCluster) takeDump() {
 	}
 }
 
-// site writes the configuration of a daemon beside this cluster.
+// site writes the configuration of a daemon that runs beside this cluster.
 func (c *slurmCluster) site(sources ...string) *site {
 	c.t.Helper()
 	dir := c.t.TempDir()

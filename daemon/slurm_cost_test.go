@@ -10,7 +10,7 @@ import (
 )
 
 // TestRealSlurmSnapshotCost proves that the snapshots of a daemon with the default interval cost a real slurmctld with
-// 2,000 pending jobs less than 1 % of a core, by slurmctld's own statistics (sdiag: REQUEST_JOB_INFO).
+// 2,000 pending jobs less than 1 % of a core, by slurmctld's own statistics (REQUEST_JOB_INFO in sdiag).
 func TestRealSlurmSnapshotCost(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("2,000 jobs: only with WAITCAST_LONG=1")
@@ -41,7 +41,8 @@ func TestRealSlurmSnapshotCost(t *testing.T) {
 	}
 }
 
-// jobInfo returns how many requests for jobs slurmctld has answered, and their total duration in microseconds.
+// jobInfo returns the number of requests for jobs that slurmctld has answered, and their total duration in
+// microseconds.
 func (c *slurmCluster) jobInfo() (calls, micros int) {
 	c.t.Helper()
 	out := c.run("sdiag")

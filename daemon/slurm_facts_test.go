@@ -19,7 +19,8 @@ func (c *slurmCluster) asksFacts() string {
 }
 
 // TestRealSlurmFacts proves that the daemon has the facts of a real Slurm: overlapping partitions, a drained node and a
-// node that is down, and a maintenance reservation in an hour. It also proves that the daemon notices changes.
+// node that is down, and a maintenance reservation that begins in an hour. It also proves that the daemon notices
+// changes.
 func TestRealSlurmFacts(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 6, 4)
@@ -78,7 +79,7 @@ func TestRealSlurmFacts(t *testing.T) {
 }
 
 // TestRealSlurmLimits proves that limits set with sacctmgr are known if there is a slurmdbd, and that an account, a QOS
-// and a size are refused if and only if sbatch refuses them.
+// and a size are refused exactly if sbatch refuses them.
 func TestRealSlurmLimits(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
@@ -114,8 +115,8 @@ func TestRealSlurmLimits(t *testing.T) {
 	}
 }
 
-// TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record whose count equals squeue's, while tasks
-// start, are killed, held and suspended.
+// TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record with the same count as in squeue, while
+// tasks are started, killed, held and suspended.
 func TestRealSlurmArray(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4)

@@ -15,9 +15,8 @@ import (
 )
 
 // These constants define the machine and the load of the comparison. They are those of the reference load, whose jobs
-// take 6 to 60 s, on its usual 32 nodes of 4 processors, with as many arrivals as the machine can process. Shorter
-// jobs would favor Waitcast over Slurm: time limits are whole minutes, Slurm's unit, and the scheduler's predictions
-// follow from them.
+// take 6 to 60 s, on its usual 32 nodes of 4 processors, with as many arrivals as the machine can process. Shorter jobs
+// would favor Waitcast: Slurm's predictions come from time limits, which are in whole minutes.
 const (
 	forecastNodes, forecastCPUs = 32, 4
 	forecastJobs                = 300
@@ -36,7 +35,7 @@ type planned struct {
 }
 
 // planLoad draws the jobs: runtimes are log-uniform, numbers of nodes are powers of two up to a quarter of the machine,
-// limits are 2 to 10 times the runtime in whole minutes.
+// and limits are 2 to 10 times the runtime, in whole minutes.
 func planLoad(seed uint64, jobs int) []planned {
 	random := rand.New(rand.NewPCG(seed, 6))
 	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every system has these users
@@ -77,8 +76,8 @@ func (p *planned) args() []string {
 	}
 }
 
-// likeReference makes the cluster order jobs by age, size and partition, and plan as often as the reference cluster
-// does. The controller must be restarted for that.
+// likeReference makes the cluster order jobs by age, size and partition, and plan as often as the reference cluster.
+// The controller must be restarted for that.
 func (c *slurmCluster) likeReference() {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "slurm.conf")
@@ -188,7 +187,7 @@ func (c *slurmCluster) watchEstimates() *estimates {
 	return e
 }
 
-// take adds one output: lines with a job's number and its start in Unix seconds, or N/A.
+// take adds one output of squeue: lines with a job's number and its predicted start in Unix seconds, or N/A.
 func (e *estimates) take(asked time.Time, answer string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

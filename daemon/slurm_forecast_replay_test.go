@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// replay passes the events to the predictor alone, as a backtest does, and records its forecast at each submission. The
-// predictor knows the partitions and that they share all nodes, like the daemon. It has all data of a job at its
-// submission, for which the daemon must wait for a snapshot.
+// replay passes the events to the predictor alone, as a backtest does, and records its forecast at each submission.
+// Like the daemon, the predictor knows the partitions and that they share all nodes. Unlike the daemon, which must wait
+// for a snapshot, it has all data of a job at the submission.
 func replay(t *testing.T, out []outcome) {
 	t.Helper()
 	e, err := engine.New(engine.Config{Levels: waittime.ScoredLevels(), Downey: true, Synchronous: true})
@@ -24,7 +24,7 @@ func replay(t *testing.T, out []outcome) {
 	traceOf(out).Replay(e, func(i int, f engine.Forecast) { out[i].replayed = f.Quantiles })
 }
 
-// traceOf converts the outcomes to a trace. Its jobs are in the order of the outcomes.
+// traceOf converts the outcomes to a trace, in the same order.
 func traceOf(out []outcome) *backtest.Trace {
 	trace := &backtest.Trace{Name: "slurm", Procs: forecastNodes * forecastCPUs}
 	for i := range out {

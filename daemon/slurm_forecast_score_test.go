@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// outcome is a job of the load, with its forecasts and its outcome.
+// outcome is a job of the load, with its forecasts and its true wait.
 type outcome struct {
 	planned
 	seed               uint64
@@ -26,11 +26,11 @@ type outcome struct {
 	priority           int64     // at its submission
 	testOnly           time.Time // the start predicted by sbatch --test-only just before; zero if there is none
 	squeue             estimate  // the first prediction of squeue --start; zero if there is none
-	// quantiles in seconds, at the levels of a backtest: from the daemon's ledger, and of the predictor alone with the
-	// same data
+	// served and replayed are quantiles in seconds at the levels of a backtest: those in the daemon's ledger, and those
+	// of the predictor alone with the same data.
 	served, replayed []float64
-	// whether the ledger's quantiles were computed after the fact, because the job had started before a snapshot
-	// reported its size
+	// late is true if the ledger's quantiles were computed after the fact, because the job had started before a
+	// snapshot reported its size.
 	late bool
 }
 
@@ -47,7 +47,7 @@ func pick(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// figures are the compared values of one set of jobs. Errors are median absolute ones, in seconds.
+// figures are the compared values of one set of jobs. Errors are median absolute errors in seconds.
 type figures struct {
 	jobs, asked       int // asked: number of jobs for which squeue --start gave a prediction
 	late              int
@@ -65,12 +65,13 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// off returns the error of a predicted start. Slurm's clock has whole seconds.
+// off returns the error of a predicted start in seconds. Slurm's clock has whole seconds.
 func off(foretold, start time.Time) float64 {
 	return math.Abs(foretold.Sub(start.Truncate(time.Second)).Seconds())
 }
 
-// score compares the forecasts that quantiles selects. A job without a forecast has an infinite error.
+// score compares the forecasts that the function quantiles selects with the true waits. A job without a forecast has an
+// infinite error.
 func score(all []outcome, quantiles func(*outcome) []float64) figures {
 	var f figures
 	var wait, testOnly, squeue, waitcast, onAsked []float64
@@ -114,7 +115,7 @@ func (f figures) String() string {
 		f.squeue/f.onAsked, f.covered)
 }
 
-// judge prints the figures of every seed, and checks those of all together.
+// judge prints the figures of every seed, and checks the figures of all seeds together.
 func judge(t *testing.T, all []outcome) {
 	t.Helper()
 	slices.SortFunc(all, func(a, b outcome) int {

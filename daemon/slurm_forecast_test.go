@@ -16,14 +16,14 @@ import (
 )
 
 // forecastSeeds is the number of loads that are compared. learntFrom is the number of jobs at the beginning of each
-// load that are only learnt from.
+// load that are not scored.
 const (
 	forecastSeeds = 5
 	learntFrom    = 100
 )
 
-// These are the targets: the ratio of the median absolute error of the forecast at submission to the errors of
-// Slurm's predictions, and the coverage of the 0.9 quantile.
+// These are the targets: the error of the forecast at submission divided by the errors of Slurm's two predictions
+// (medians of absolute errors), and the coverage of the 0.9 quantile.
 const (
 	ofTestOnly, ofSqueue = 1. / 3, 1. / 6
 	leastCovered         = .85
@@ -31,10 +31,10 @@ const (
 )
 
 // TestRealSlurmForecasts compares Waitcast with a real Slurm under load. It proves that the median error of forecasts
-// at submission is at most 1/3 of that of sbatch --test-only at the same instant, and at most 1/6 of that of the
-// first output of squeue --start. The 0.9 quantile covers 85 to 95 % of the waits. Each seed has its own cluster and
-// daemon, without history. The seeds run in parallel, because they wait for jobs nearly all the time (a cluster takes
-// 1/20 of a core). If WAITCAST_OUT names a folder, the test writes a row for every job there.
+// at submission is at most 1/3 of that of sbatch --test-only at the same instant, and at most 1/6 of that of the first
+// output of squeue --start. The 0.9 quantile covers 85 to 95 % of the waits. Each seed has its own cluster and daemon,
+// without history. The seeds run in parallel, because they mostly wait for jobs (a cluster takes 1/20 of a core). If
+// WAITCAST_OUT names a folder, the test writes a row for every job there.
 func TestRealSlurmForecasts(t *testing.T) {
 	if !long() {
 		t.Skip("five loads of a quarter of an hour: only with WAITCAST_LONG=1")
@@ -116,7 +116,7 @@ func (c *slurmCluster) drained() {
 	}
 }
 
-// priorities returns the priorities of all jobs at their submissions.
+// priorities returns the priorities of all jobs at their submissions, by job.
 func (c *slurmCluster) priorities() map[string]int64 {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
@@ -135,7 +135,7 @@ func (c *slurmCluster) priorities() map[string]int64 {
 	return out
 }
 
-// tellOutcomes adds the data of the log, of squeue and of the daemon's ledger to each job.
+// tellOutcomes adds the data of the log, of squeue and of the daemon's ledger to each outcome.
 func (c *slurmCluster) tellOutcomes(out []outcome, watch *estimates, rows []modelstore.Row) {
 	c.t.Helper()
 	lives, bad := c.logAlone(time.Local)

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// limitCase has two jobs that use up a limit, and a third one that the limit blocks.
+// limitCase has two jobs that use up a limit, and a third job that the limit blocks.
 type limitCase struct {
 	name, qos      string
 	limit          []string // that sacctmgr sets, of the QOS, or of an account where there is none
@@ -27,7 +27,7 @@ type limitCase struct {
 }
 
 // held returns the options for a job of the holders. In the account chemistry a limit of their QOS takes precedence
-// over the account's, so that the latter does not bound them, but they count in it.
+// over the account's limit. So the latter does not bound these jobs, but they count in it.
 func (l *limitCase) held() []string {
 	flags := l.flags(l.holders)
 	if l.account == "chemistry" {
@@ -36,7 +36,7 @@ func (l *limitCase) held() []string {
 	return flags
 }
 
-// refuses reports whether the limit keeps the job from being submitted, not from starting.
+// refuses reports whether the limit is on submissions, not on starts.
 func (l *limitCase) refuses() bool { return strings.Contains(l.limit[0], "Submit") }
 
 // flags returns the options for a job of a user.
@@ -48,9 +48,9 @@ func (l *limitCase) flags(user string) []string {
 	return append(flags, strings.Fields(l.needs)...)
 }
 
-// TestRealSlurmLimitDecides uses a real Slurm with free processors, in which one limit alone decides a start. It
-// proves that the forecast names the limit and that its median agrees with the true wait within a factor 1.5, or 15
-// s.
+// TestRealSlurmLimitDecides uses a real Slurm with free processors, on which only one limit delays the start of a job.
+// It proves that the forecast names the limit, and that its median agrees with the true wait within a factor of 1.5, or
+// 15 s.
 func TestRealSlurmLimitDecides(t *testing.T) {
 	t.Parallel()                          // it waits for jobs most of the time
 	c := newSlurm(t, 18, 16, "--binding") // 8 GB on each node; three nodes with 2 a100, three with 4 v100
@@ -92,7 +92,8 @@ func TestRealSlurmLimitDecides(t *testing.T) {
 		}
 		return known == 2*len(cases)
 	})
-	// All requests come first: a job that was just submitted has no size yet, and all of a pool wait for it.
+	// All requests come first: a job that was just submitted has no size yet, and all other jobs of its pool wait for
+	// it.
 	answers := make([]wire.Wait, len(cases))
 	for i := range cases {
 		answers[i] = cases[i].ask(t, d)
@@ -120,7 +121,7 @@ func limitCases(me string) []limitCase {
 		{"jobs of each account", "q11", []string{"MaxJobsPerAccount=2"}, short, phys, me, "games", 1, "", ""},
 		{"jobs of all", "q5", []string{"GrpJobs=2"}, short, phys, me, "games", 1, "", ""},
 		{"jobs of each user of an account", "", []string{"MaxJobs=2"}, short, "biology", "news", "news", 1, "", ""},
-		// Each job has a limit of a minute. Slurm counts that minute down only when a job ends or every
+		// Each job has a time limit of a minute. Slurm reduces the remaining minutes only when a job ends, or every
 		// PriorityCalcPeriod.
 		{"minutes left to time limits", "q6", []string{"GrpTRESRunMins=cpu=2"}, short, phys, me, "games", 1, "", ""},
 		{"GPUs of each user", "q7", []string{"MaxTRESPerUser=gres/gpu=2"}, short, phys, me, me, 1, gpu, "&gpus=1"},
@@ -129,8 +130,8 @@ func limitCases(me string) []limitCase {
 		{"memory of all", "q9", []string{"GrpTRES=mem=4000M"}, short, phys, me, "games", 1, memory, "&memory=2000M"},
 		{"memory of each user", "q10", []string{"MaxTRESPerUser=mem=4000M"}, short, phys, me, me, 1, memory,
 			"&memory=2000M"},
-		// A node that several jobs share counts once in Slurm. A job that has a node whole, or fills it, shares it
-		// with no other job.
+		// In Slurm a node that several jobs share counts once. A job with a whole node, or one that fills a node,
+		// shares it with no other job.
 		{"whole nodes of all", "q12", []string{"GrpTRES=node=2"}, "whole", phys, me, "games", 1, "-N 1",
 			"&nodes=1"},
 		{"full nodes of each user", "q13", []string{"MaxTRESPerUser=node=2"}, short, phys, me, me, 16,
@@ -179,8 +180,7 @@ func (l *limitCase) check(t *testing.T, said, was float64) {
 	}
 }
 
-// compareRefusal compares the answer for a job whose submission Slurm refuses with the time until Slurm accepts the
-// job.
+// compareRefusal compares the answer for a job that Slurm refuses to accept with the time until Slurm accepts it.
 func (l *limitCase) compareRefusal(t *testing.T, c *slurmCluster, d *running, w *wire.Wait) {
 	if w.Refused == nil || w.Refused.ComesFree == nil || strings.Contains(w.Reason, "starts at once") ||
 		!strings.Contains(w.Reason, "the scheduler would refuse it now: ") {

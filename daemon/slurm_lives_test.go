@@ -14,13 +14,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// try is one attempt of a job: a requeue begins the next.
+// try is one attempt of a job. A requeue begins the next one.
 type try struct {
 	id      string
 	attempt int
 }
 
-// truth has the data of one attempt, or of a job's last attempt.
+// truth has the data of an attempt, or of the last attempt of a job.
 type truth struct {
 	submit, start, end time.Time
 	how                string // ended, requeued, canceled (without a start), lost; from sacct also "ended or requeued"
@@ -33,7 +33,7 @@ type truth struct {
 	restarts           int // number of earlier attempts
 }
 
-// allStates are states for sacct --state. If they are given, sacct also shows jobs that were canceled before they could
+// allStates are the states for sacct --state. With them, sacct also shows jobs that were cancelled before they could
 // compete (sacct(1), --state).
 const allStates = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,S,TO"
 
@@ -50,7 +50,7 @@ func (c *slurmCluster) accounted() map[try]truth {
 				"NodeList")) {
 			r := strings.Split(strings.TrimSpace(line), "|")
 			rows, seen[r[1]] = append(rows, r), true
-			// for a moment slurmdbd knows of an attempt only that it has ended
+			// For a moment slurmdbd knows only that an attempt has ended.
 			over = over && r[5] != "Unknown" && r[6] != ""
 		}
 		for line := range strings.Lines(c.run("scontrol", "show", "job", "--oneliner")) {
@@ -256,8 +256,8 @@ func (c comparison) differences(w, g *truth) (out []string) {
 // near allows a second of difference, because sacct has whole seconds.
 func near(a, b time.Time) bool { return a.Truncate(time.Second).Sub(b).Abs() <= time.Second }
 
-// whole returns the whole to which a part belongs: waiting tasks of an array, which the picture separates only after a
-// snapshot.
+// whole returns the id of the whole of which a task is a part: the picture separates waiting tasks from their array
+// only after a snapshot.
 func whole(id string) string {
 	w, _, _ := strings.Cut(id, "_")
 	return w

@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// nodeCase has jobs that leave processors free on two nodes, and one job that must wait for the end of one of them.
+// nodeCase has jobs that leave processors free on two nodes, and one job that must nevertheless wait for the end of one
+// of them.
 type nodeCase struct {
 	name    string
 	holders [2][]string // options of sbatch
@@ -23,9 +24,9 @@ type nodeCase struct {
 	query   string // the same for GET /v1/wait
 }
 
-// TestRealSlurmNodesDecide uses a real Slurm with free processors. Fragmented GPUs, fragmented memory or nodes that
-// are not empty decide a start. The test proves that the median agrees with the true wait within a factor 1.5, or 15
-// s.
+// TestRealSlurmNodesDecide uses a real Slurm with free processors, on which fragmented GPUs, fragmented memory or nodes
+// that are not empty delay the start of a job. It proves that the median agrees with the true wait within a factor of
+// 1.5, or 15 s.
 func TestRealSlurmNodesDecide(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 6, 8, "--binding")
@@ -68,7 +69,8 @@ func TestRealSlurmNodesDecide(t *testing.T) {
 		}
 		return known == 2*len(cases)
 	})
-	// All requests come first: a job that was just submitted has no size yet, and all of a pool wait for it.
+	// All requests come first: a job that was just submitted has no size yet, and all other jobs of its pool wait for
+	// it.
 	answers := make([]wire.Wait, len(cases))
 	for i := range cases {
 		answers[i] = cases[i].ask(t, c, d)
@@ -80,8 +82,8 @@ func TestRealSlurmNodesDecide(t *testing.T) {
 	all.Wait()
 }
 
-// startOf waits until a waiting job on a real Slurm has its own reason, and then until it starts. It returns the
-// running job, nil if it never started, and the reason.
+// startOf waits until squeue has examined a waiting job and shows a reason of its own, and then until the job starts.
+// It returns the running job, nil if it never started, and the reason.
 func (d *running) startOf(c *slurmCluster, id string) (started *cluster.Job, reason string) {
 	d.eventually("squeue has a reason", func() bool {
 		r := c.run("squeue", "-h", "-j", id, "-o", "%r")
@@ -120,7 +122,8 @@ func (k *nodeCase) compare(t *testing.T, c *slurmCluster, d *running, w *wire.Wa
 	if math.Abs(said-was) > 15 && math.Max(said/was, was/said) > 1.5 || was < 5 {
 		t.Errorf("%s: the median is %.0f s, the wait was %.0f s", k.name, said, was)
 	}
-	// if a partition has no node with room, squeue reports that its nodes are down or reserved although they are in use
+	// If a partition has no node with room, squeue reports that its nodes are down or reserved, although they are in
+	// use.
 	if w.Cause == nil || w.Cause.Class != job.Resources.String() {
 		t.Errorf("%s: cause %+v, squeue says %s; want %v", k.name, w.Cause, reason, job.Resources)
 	}

@@ -13,7 +13,7 @@ import (
 // states has the states of the running and waiting jobs, by name. The waiting tasks of an array are one entry.
 type states map[string]string
 
-// moment is an observation at an instant, or during a call of squeue.
+// moment has the jobs' states at an instant, or during a call of squeue.
 type moment struct {
 	from, to time.Time
 	jobs     states
@@ -102,8 +102,8 @@ func (c *slurmCluster) look() moment {
 	return m
 }
 
-// against returns the states that squeue showed and no picture had, and those that all pictures had and squeue did not
-// show, within a lag before and after squeue was run.
+// against returns the states that squeue showed but no picture had, and those that all pictures had but squeue did not
+// show, within lag before and after the call of squeue.
 func (r *recorder) against(shown moment, lag time.Duration) (wrong []string) {
 	views := r.between(shown.from.Add(-lag), shown.to.Add(lag))
 	at := shown.from.UTC().Format("15:04:05.000")

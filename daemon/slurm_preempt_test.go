@@ -9,8 +9,8 @@ import (
 )
 
 // TestRealSlurmPreemption uses a real Slurm that is filled for minutes with jobs of QOS low. It proves that a job of
-// QOS high, which may preempt them, starts within seconds and was forecast to do so, and that a job of QOS normal was
-// not. It also proves that squeue's priority includes a nice value.
+// QOS high, which may preempt them, starts within seconds and was forecast to do so, but a job of QOS normal was not.
+// It also proves that squeue's priority includes a nice value.
 func TestRealSlurmPreemption(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
@@ -78,7 +78,7 @@ func TestRealSlurmPreemption(t *testing.T) {
 		}
 		return requeued >= 4
 	})
-	// A busy machine takes its time to preempt, but not as long as the jobs of QOS low would have run.
+	// A busy machine takes some time to preempt a job, but less than the rest of the jobs of QOS low.
 	was := started.Start.Sub(started.Submit).Seconds()
 	if !started.Start.Before(full) || high > was+15 || high > 60 {
 		t.Errorf("high: said %.0f s, was %.0f s", high, was)
@@ -88,8 +88,8 @@ func TestRealSlurmPreemption(t *testing.T) {
 	}
 }
 
-// TestRealSlurmMagneticReservation proves on a real Slurm that nodes reserved for a user with a reservation that need
-// not be requested are free in the user's forecasts, and not in those of others.
+// TestRealSlurmMagneticReservation proves on a real Slurm that nodes reserved for a user by a magnetic reservation,
+// which jobs need not name, are free in the user's forecasts, but not in those of others.
 func TestRealSlurmMagneticReservation(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")

@@ -31,7 +31,7 @@ func (c *slurmCluster) startRest() string {
 	}
 	socket := filepath.Join(c.dir, "rest.socket")
 	cmd := exec.Command("slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:"+socket)
-	// in a test, root may run it
+	// In a test, root may run slurmrestd.
 	cmd.Env = append(os.Environ(), c.conf(), "SLURMRESTD_SECURITY=disable_user_check", "SLURM_BITSTR_LEN=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -46,8 +46,8 @@ func (c *slurmCluster) startRest() string {
 }
 
 // TestRealSlurmRest proves that a daemon that polls slurmrestd has the same picture, attribute by attribute, as one
-// that polls squeue: of running, waiting and held jobs, arrays, heterogeneous jobs and whole nodes. It also proves that
-// both see the same ends.
+// that polls squeue: running, waiting and held jobs, arrays, heterogeneous jobs and whole nodes. Both also see the same
+// ends.
 func TestRealSlurmRest(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 4, 4)
@@ -86,8 +86,8 @@ func TestRealSlurmRest(t *testing.T) {
 	}
 }
 
-// startRests starts two slurmrestd, of a version that reports facts, beside a cluster made with --jwt: one on a Unix
-// socket, and one on a port for clients with the token in a file. It skips the test if there is no such version.
+// startRests starts two slurmrestd that report facts, beside a cluster made with --jwt: one on a Unix socket, and one
+// on a port for clients with the token in a file. If the installed version does not report facts, the test is skipped.
 func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, token string) {
 	t.Helper()
 	out, err := exec.Command("slurmrestd", "-V").Output()
@@ -137,7 +137,7 @@ func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, 
 
 // TestRealSlurmFactsOverRest proves that the facts of one real cluster are the same from its commands, from slurmrestd
 // on a Unix socket and from slurmrestd on a port with a token, except for the configuration, which slurmrestd does not
-// have. It also proves that a daemon that has neither commands nor logs gets the machine and its jobs from slurmrestd.
+// report. It also proves that a daemon with neither commands nor logs gets the machine and its jobs from slurmrestd.
 // Limits, accounts and shares are compared on captured answers (TestFactsRestAsCommands).
 func TestRealSlurmFactsOverRest(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
@@ -177,7 +177,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 		diff := ""
 		for _, s := range sources[1:] {
 			rest := ask(s)
-			// By the configuration memory is no resource here (CR_CPU).
+			// In this configuration memory is no resource (CR_CPU).
 			for i := range rest.Nodes {
 				rest.Nodes[i].Node.Memory = 0
 			}

@@ -25,10 +25,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealSlurmLogStaysReadable proves on a real Slurm, for SlurmUser root and slurm, that the commands of
-// docs/install.md have a lasting effect. A daemon of another user reads every line of slurmctld.log, and has a forecast
-// of every job, over rotations by logrotate with the shipped file, scontrol reconfigure and a restart of slurmctld.
-// waitcastd check fails before the commands, names them, and passes after them. WAITCAST_LONG=1 rotates ten times.
+// TestRealSlurmLogStaysReadable proves on a real Slurm, for SlurmUser root and slurm, that the commands in
+// docs/install.md have a lasting effect. A daemon of another user reads every line of slurmctld.log, and forecasts
+// every job, through rotations by logrotate with the shipped file, scontrol reconfigure and a restart of slurmctld.
+// waitcastd check fails before the commands, names them, and passes after them. With WAITCAST_LONG=1 the log is rotated
+// ten times.
 func TestRealSlurmLogStaysReadable(t *testing.T) {
 	for _, slurmUser := range []string{"root", "slurm"} {
 		t.Run("SlurmUser "+slurmUser, func(t *testing.T) {
@@ -154,8 +155,8 @@ func (s *rotatedSlurm) documented() []string {
 	return nil
 }
 
-// adaptRotation writes this cluster's paths into the installed file of logrotate, and the name of its slurmctld,
-// because other ones may run.
+// adaptRotation writes this cluster's paths into the installed file for logrotate, and the name of this cluster's
+// slurmctld, because others may run.
 func (s *rotatedSlurm) adaptRotation() {
 	s.t.Helper()
 	text, err := os.ReadFile(s.rotation)
@@ -257,7 +258,7 @@ func (s *rotatedSlurm) learn() {
 }
 
 // submitAround submits jobs before and after an action on slurmctld, and waits until the daemon has read the records of
-// the last.
+// the last job.
 func (s *rotatedSlurm) submitAround(what string, do func()) {
 	s.t.Helper()
 	some := func() {
@@ -275,7 +276,7 @@ func (s *rotatedSlurm) submitAround(what string, do func()) {
 	})
 }
 
-// stopDaemon waits until all jobs have ended and the daemon has read that, and stops it.
+// stopDaemon waits until all jobs have ended and the daemon has read their ends, and stops the daemon.
 func (s *rotatedSlurm) stopDaemon() {
 	s.t.Helper()
 	s.drained()
@@ -353,7 +354,7 @@ func (s *rotatedSlurm) wantNothingLost() {
 	}
 	forecast, live := map[string]string{}, 0
 	for _, row := range k.Rows {
-		// the others started before squeue reported their size
+		// The other jobs started before squeue reported their size.
 		if forecast[row.JobID] = row.Method; row.Method != "" && !row.Replayed {
 			live++
 		}

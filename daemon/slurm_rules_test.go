@@ -23,15 +23,15 @@ type ruleSite struct {
 	me string
 }
 
-// Each partition of a ruleSite has one node with ruleProcs processors. Jobs of its first user take ruleRuntime, and
-// earlier jobs took as long.
+// Each partition of a ruleSite has one node with ruleProcs processors. Jobs of its first user take ruleRuntime, as
+// earlier jobs did.
 const (
 	ruleProcs   = 8
 	ruleRuntime = 20 // in seconds
 )
 
-// TestRealSlurmRulesDecide tests rules that are no limits, on a real Slurm in which one rule alone decides when a job
-// starts. It proves that the forecast's median agrees with the true wait within a factor 1.5, or 15 s.
+// TestRealSlurmRulesDecide tests rules that are no limits, on a real Slurm on which only one rule decides when a job
+// starts. It proves that the forecast's median agrees with the true wait within a factor of 1.5, or 15 s.
 func TestRealSlurmRulesDecide(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	partitions := []struct {
@@ -70,8 +70,8 @@ func TestRealSlurmRulesDecide(t *testing.T) {
 	all.Wait()
 }
 
-// owner is the user of the jobs that a partition gets. The partition for nice values has a user of its own: no other
-// job of this user shows what priority the user's jobs have without a nice value.
+// owner returns the user of the jobs that a partition gets, and the account. The partition for nice values has its own
+// user, so that no other job shows the priority of this user's jobs without a nice value.
 func (r *ruleSite) owner(partition string) (user, account string) {
 	if partition == "nice" {
 		return "mail", "biology"
@@ -86,13 +86,13 @@ func (r *ruleSite) submit(partition string, procs int, options ...string) string
 	return r.c.sbatch(fmt.Sprintf("sleep %d", ruleRuntime), append(args, options...)...)
 }
 
-// question returns the query of a forecast for a job like those of submit.
+// question returns the query for a forecast of a job like those of submit.
 func (r *ruleSite) question(partition string, procs int) string {
 	user, account := r.owner(partition)
 	return fmt.Sprintf("queue=%s&procs=%d&time_limit=1m&account=%s&user=%s", partition, procs, account, user)
 }
 
-// job returns a waiting or running job, nil for any other.
+// job returns a waiting or running job, nil if there is none with the id.
 func (r *ruleSite) job(id string) *cluster.Job {
 	v := r.d.Views()[0]
 	for _, jobs := range [...][]*cluster.Job{v.Queued, v.Running} {
@@ -103,7 +103,7 @@ func (r *ruleSite) job(id string) *cluster.Job {
 	return nil
 }
 
-// started waits until a job runs, and returns when it started.
+// started waits until a job runs, and returns its start.
 func (r *ruleSite) started(id string) time.Time {
 	var start time.Time
 	r.d.eventually("job "+id+" starts", func() bool {
@@ -157,7 +157,7 @@ func (r *ruleSite) compareWindow() {
 	}
 }
 
-// compareRelease releases a held job. A later job was released first and now has the whole node, so that the held job
+// compareRelease releases a held job. A later job has been released before and has the whole node, so that the held job
 // starts after it.
 func (r *ruleSite) compareRelease() {
 	r.submit("held", ruleProcs)
@@ -179,8 +179,8 @@ func (r *ruleSite) compareRelease() {
 	}
 }
 
-// compareNice submits a job with a nice value to a node that another job has, and then a job without a nice value.
-// The second job starts first, as the forecasts must say.
+// compareNice submits a job with a nice value to a node that another job uses, and then a job without a nice value. The
+// second job must start first, in the forecasts as in Slurm.
 func (r *ruleSite) compareNice() {
 	known := func(id string) func() bool {
 		return func() bool { j := r.job(id); return j != nil && j.Priority > 0 && j.Procs > 0 && j.Account != "" }
@@ -200,8 +200,8 @@ func (r *ruleSite) compareNice() {
 	}
 }
 
-// compareTiers fills a node with jobs of a low tier for minutes. A further job of a high tier preempts them. A
-// further job of the low tier waits for their ends.
+// compareTiers fills a node with jobs of a low tier for minutes. Another job of a high tier preempts them; another job
+// of the low tier waits for their ends.
 func (r *ruleSite) compareTiers() {
 	const long = 300 // in seconds
 	for range ruleProcs {
@@ -225,8 +225,8 @@ func (r *ruleSite) compareTiers() {
 	}
 }
 
-// simulated returns the median of the simulation in seconds, or NaN if there is none. The test uses it because few
-// waits have been learnt, most of them on idle nodes, and these waits affect the served forecast.
+// simulated returns the median of the simulation in seconds, or NaN if there is none. The test uses it, because the
+// served forecast depends on the few learnt waits, most of them on idle nodes.
 func simulated(w *wire.Wait) float64 {
 	for _, m := range w.Methods {
 		if m.Name == "simulation" && m.MedianSeconds != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealSlurm proves on a real Slurm that the daemon's data of every attempt of every job equals what sacct reports
-// at the end, including jobs of each awkward kind, and that its picture equals squeue's at random instants.
-// WAITCAST_LONG=1 gives more jobs and instants.
+// TestRealSlurm proves on a real Slurm that the daemon's data of every attempt of every job equals sacct's at the end,
+// including jobs of each awkward kind, and that its picture equals squeue's at random instants. With WAITCAST_LONG=1
+// there are more jobs and instants.
 func TestRealSlurm(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"
@@ -54,7 +54,7 @@ func TestRealSlurm(t *testing.T) {
 		seen = append(seen, c.look())
 	}
 	<-done
-	// otherwise they wait for two minutes
+	// Otherwise these jobs would wait for two minutes.
 	c.run("scancel", awkward["requeued"], awkward["preempted, requeued"], awkward["node fails, requeued"])
 	eventually(t, "an empty queue", func() bool { return c.run("squeue", "-h", "-o", "%A %T") == "" })
 	for _, b := range beside {
@@ -96,15 +96,15 @@ func (c *slurmCluster) wantStates(all map[try]truth) {
 	}
 }
 
-// aloneLag is the maximum delay of a picture that has only snapshots, one each second: an end is reported after 2 s, in
-// whole seconds, and a job that has vanished must be missing twice.
+// aloneLag is the maximum delay of a picture that is fed only by one snapshot per second: an end is reported after 2 s,
+// in whole seconds, and a job that has vanished must be missing in two snapshots.
 const aloneLag = 5 * time.Second
 
 // long reports whether tests may take minutes.
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
-// busy returns an addition to the permitted delays of pictures in the short form, which may run beside other tests on a
-// busy machine.
+// busy returns a time that is added to the permitted delays of pictures in the short form of the tests, which may run
+// beside other tests on a busy machine.
 func busy() time.Duration {
 	if long() {
 		return 0
@@ -146,7 +146,7 @@ func (b *beside) comparePictures(seen []moment) {
 	}
 }
 
-// drain waits until its picture is empty and a snapshot was taken after that.
+// drain waits until the daemon's picture is empty and a snapshot was taken after that.
 func (b *beside) drain() {
 	over := float64(time.Now().Unix() + 3) // a later snapshot reports jobs that ended just now
 	b.daemon.eventually("an empty picture", func() bool {
@@ -160,8 +160,8 @@ func (b *beside) drain() {
 	})
 }
 
-// logAlone returns the data of every attempt from slurmctld.log alone, and the lines that cannot be read. A controller
-// in the time zone zone wrote the log.
+// logAlone returns the data of every attempt from slurmctld.log alone, and the errors of the lines that cannot be read.
+// The controller that wrote the log was in the given time zone.
 func (c *slurmCluster) logAlone(zone *time.Location) (map[try]truth, []error) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
@@ -179,7 +179,7 @@ func (c *slurmCluster) logAlone(zone *time.Location) (map[try]truth, []error) {
 	return triesOf(events), bad
 }
 
-// compareLog compares the data of the log alone.
+// compareLog compares the data from the log alone with the wanted data.
 func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
 	c.t.Helper()
 	got, bad := c.logAlone(zone)
@@ -190,7 +190,7 @@ func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
 }
 
 // history runs jobs of several kinds and dumps their records. The last job is submitted after the others have ended,
-// because records of a dump that are later than its last submission are held back for some seconds.
+// because records that are later than the last submission in a dump are held back for some seconds.
 func (c *slurmCluster) history() {
 	c.t.Helper()
 	c.sbatch("sleep 1", "-t", "1", "--job-name=two\nlines|and a bar")

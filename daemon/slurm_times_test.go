@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestRealSlurmTimes proves, for every LogTimeFormat, that the log of a real slurmctld in another time zone has the
-// same submit, start and end as sacct. It also proves that lines in the format clock, which has no time of day, are
-// refused with advice.
+// TestRealSlurmTimes proves, for every LogTimeFormat, that the log of a real slurmctld in another time zone gives the
+// same submit, start and end times as sacct. It also proves that lines in the format clock, which has no time of day,
+// are refused with advice.
 func TestRealSlurmTimes(t *testing.T) {
 	if !long() {
 		t.Skip("a Slurm for each time format: only with WAITCAST_LONG=1")

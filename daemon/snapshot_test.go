@@ -80,8 +80,8 @@ func (s *slurmSite) tells(at time.Time, message string) {
 	s.add(s.t, at.UTC().Format("[2006-01-02T15:04:05.000] ")+message+"\n")
 }
 
-// TestSnapshotBadInput proves that whatever squeue does (here a fake), the daemon reports it, counts it, and continues
-// with the log, and that squeue's answers count again once it works.
+// TestSnapshotBadInput proves that the daemon reports and counts every failure of squeue (here a fake) and continues
+// with the log, and that squeue's output is used again once it works.
 func TestSnapshotBadInput(t *testing.T) {
 	t.Parallel() // it waits for commands that do not answer most of the time
 	s := newSlurmSite(t)
@@ -128,8 +128,8 @@ func TestSnapshotBadInput(t *testing.T) {
 	}
 }
 
-// TestDetailsAreAskedForEarly proves that a job that the log announced without details is shown as such, and makes the
-// daemon poll squeue at once, an hour early.
+// TestDetailsAreAskedForEarly proves that a job that the log reports without details is shown as such, and makes the
+// daemon poll squeue at once instead of an hour later.
 func TestDetailsAreAskedForEarly(t *testing.T) {
 	s := newSlurmSite(t)
 	text, err := os.ReadFile(s.config)
@@ -158,7 +158,7 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// for an unknown job neither has content
+		// If the job is unknown, neither has content.
 		_, _ = json.Unmarshal(body, &jobs), json.Unmarshal(body, &one)
 		return jobs, one
 	}

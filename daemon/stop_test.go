@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// TestStopDropsWhatWaits proves that deliveries that wait for the writer at a stop are dropped. TestReload and the kill
-// tests prove that they are read again.
+// TestStopDropsWhatWaits proves that a stop drops the deliveries that wait for the writer. TestReload and the kill
+// tests prove that their lines are read again.
 func TestStopDropsWhatWaits(t *testing.T) {
 	deliveries := make(chan *source.Delivery, queued)
 	for range queued {

@@ -40,9 +40,9 @@ func (p *daemonProcess) terminate(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// TestStoreTakenAway proves on a daemon process that a database that is deleted, moved or replaced while it runs is
-// reported within seconds as store_failing in /readyz, whether or not there is data to store, that it is logged, that
-// answers continue, and that the exit code at the stop is 1. A moved database that comes back is written again.
+// TestStoreTakenAway proves on a daemon process that a database that is deleted, moved or replaced is reported within
+// seconds as store_failing in /readyz, whether or not there is data to store. It is also logged, answers continue, and
+// the exit code at the stop is 1. A moved database that comes back is written again.
 func TestStoreTakenAway(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -94,8 +94,8 @@ func TestStoreTakenAway(t *testing.T) {
 	}
 }
 
-// TestStoreMovedBack proves that a daemon whose database comes back stores the pending data, ends the condition and
-// ends with exit code 0.
+// TestStoreMovedBack proves that when its database comes back, a daemon stores the pending data, ends the condition,
+// and finally ends with exit code 0.
 func TestStoreMovedBack(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -118,7 +118,7 @@ func TestStoreMovedBack(t *testing.T) {
 	}
 }
 
-// TestStoreLeftAlone proves that a database that was not touched is never reported, while a daemon works and restarts.
+// TestStoreLeftAlone proves that a database that was not touched is never reported while a daemon works and restarts.
 func TestStoreLeftAlone(t *testing.T) {
 	s := newSite(t, "accounting", snapshotOften)
 	history := workload(t, 3, 120)
@@ -139,7 +139,7 @@ func TestStoreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestStoreLockFileRemoved proves on daemon processes that a second one is refused even though the lock file of the
+// TestStoreLockFileRemoved proves on daemon processes that a second daemon is refused even if the lock file of the
 // first was removed, and that the first then creates the file again.
 func TestStoreLockFileRemoved(t *testing.T) {
 	s := newSite(t, "accounting", "")
@@ -171,8 +171,8 @@ func TestStoreLockFileRemoved(t *testing.T) {
 	}
 }
 
-// TestStoreEmptied proves that a daemon that starts with an empty database instead of the former one is degraded and
-// logs that, also over a reload, until its next start. It also proves that the message names a damaged database that
+// TestStoreEmptied proves that a daemon that starts with an empty database instead of its previous one is degraded and
+// logs that, even after a reload, until its next start. It also proves that the message names a damaged database that
 // was set aside.
 func TestStoreEmptied(t *testing.T) {
 	s := newSite(t, "accounting", "")
@@ -206,8 +206,8 @@ func TestStoreEmptied(t *testing.T) {
 	d.eventually(want, func() bool { _, body := d.get("/readyz"); return strings.HasPrefix(body, want) })
 }
 
-// TestStoreExchanged proves that another site's database is noticed, and that neither a restored backup of its own
-// database nor a new database at another path counts as exchanged.
+// TestStoreExchanged proves that another site's database is noticed, but neither a restored backup of the daemon's own
+// database nor a new database at another path.
 func TestStoreExchanged(t *testing.T) {
 	s, other := newSite(t, "accounting", ""), newSite(t, "accounting", "")
 	for _, x := range []*site{s, other} {

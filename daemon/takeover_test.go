@@ -21,8 +21,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// mirrorLog updates a folder to the content of a log's folder, like a second host that gets the same lines and rotates
-// by itself: files that grew are appended to, the log is renamed when it is complete, and others are written again.
+// mirrorLog updates a folder to the content of a log's folder, as on a second host that gets the same lines and rotates
+// by itself: lines are appended to files that grew, the log is renamed when it is complete, and other files are written
+// again.
 func mirrorLog(t *testing.T, from, to string) {
 	t.Helper()
 	names := func(dir string) map[string]os.FileInfo {
@@ -78,9 +79,9 @@ func mirrorLog(t *testing.T, from, to string) {
 
 // TestTakeoverOnAnotherHost kills a daemon in the middle of a log. A daemon on another host, whose copies of the log
 // have other inodes, takes over, and later the first host takes over again, although the log was rotated and compressed
-// meanwhile. The test proves that the daemon waits for copies that are shorter than what the dead daemon had read, that
-// every line is in the journal or the quarantine once and in order, and that the state is that of a daemon that read
-// the same lines from one file.
+// in between. The test proves that the daemon waits for copies that are shorter than the part that the killed daemon
+// had read, that every line is in the journal or the quarantine once and in order, and that the state is that of a
+// daemon that read the same lines from one file.
 func TestTakeoverOnAnotherHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
@@ -193,11 +194,11 @@ func TestTakeoverOnAnotherHost(t *testing.T) {
 	compareCalm(t, &got, lines)
 }
 
-// longLease is the length of a lease that its holder renews in time on a busy machine too.
+// longLease is a lease that is long enough for its holder to renew it in time even on a busy machine.
 const longLease = 8 * time.Second
 
-// TestTakeoverBeforeAnythingIsStored proves that a daemon takes over from one that was killed just after it had taken
-// its first lease, when nothing can be served yet.
+// TestTakeoverBeforeAnythingIsStored proves that a daemon takes over from one that was killed just after it had
+// acquired the first lease, when no answer is possible yet.
 func TestTakeoverBeforeAnythingIsStored(t *testing.T) {
 	t.Parallel() // the test waits for a lease
 	database := pgtest.New(t, pgtest.Options{}).NewDatabase(t)

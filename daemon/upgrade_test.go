@@ -15,9 +15,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// TestUpgradeFromBeforeTheRelease proves that this daemon continues with the database of a daemon from before 0.1.0,
-// beside the log that both read: journal and ledger stay as they are, the picture is that of the log, a job that ends
-// later is scored, and the next start has all of it.
+// TestUpgradeFromBeforeTheRelease proves that this daemon continues with the database of a daemon from before 0.1.0 and
+// the log that both read: journal and ledger stay unchanged, the picture is that of the log, a job that ends later is
+// scored, and the next start has all of this.
 //
 // testdata/before-0.1.0.pbs is an accounting log of 60 jobs on 16 processors. testdata/before-0.1.0.db.gz is the
 // database of waitcastd of commit 7df8b34 (schema 5 of SQLite) after it had read that log and was stopped.

@@ -2,8 +2,8 @@ package daemon_test
 
 import "testing"
 
-// TestURLAfterServing proves that a daemon without TLS still names an http address in its log after it has served: the
-// server prepares TLS for HTTP/2 whether it is used or not.
+// TestURLAfterServing proves that a daemon without TLS still has an http address in its log after it has served,
+// although the server prepares TLS for HTTP/2 in any case.
 func TestURLAfterServing(t *testing.T) {
 	s := newSite(t, "log", "")
 	s.add(t, text(workload(t, 12, 20)))

@@ -13,9 +13,9 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestWatchOverRestart proves that a watching client does not delay the stop of a daemon, that it reconnects to the
-// restarted daemon with the id of its last event, does not receive the same advice again, and receives new advice when
-// the log grows. The whole package's test proves that nothing is left running.
+// TestWatchOverRestart proves that a watching client does not delay the stop of a daemon, reconnects to the restarted
+// daemon with the id of its last event, does not receive the same advice again, and receives new advice when the log
+// grows. The package's TestMain checks that no goroutine is left.
 func TestWatchOverRestart(t *testing.T) {
 	s := newSite(t, "log", "")
 	lines := workload(t, 7, 300)

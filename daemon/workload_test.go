@@ -25,9 +25,9 @@ type record struct {
 	text string
 }
 
-// workload returns the accounting log of a simulated first-come-first-served cluster. It has jobs in three queues, some
-// of which are deleted while they wait or are rerun, and sometimes a line that does not parse, a repeated line, or a
-// line about an unknown job.
+// workload returns the accounting log of a simulated first-come-first-served cluster. It has jobs in three queues. Some
+// are deleted while they wait, and some are rerun. A few lines cannot be parsed, are repeated, or are about unknown
+// jobs.
 func workload(t testing.TB, seed uint64, jobs int) []record {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -74,7 +74,7 @@ func recordOf(j *simulator.Job) pbs.Record {
 	}
 }
 
-// told returns the lines of one event. Every 40th long job is rerun after a third of its time.
+// told returns the lines for one event. Every 40th long job is rerun after a third of its time.
 func told(e simulator.Event) []record {
 	rec := recordOf(e.Job)
 	switch e.Kind {

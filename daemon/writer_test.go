@@ -56,7 +56,7 @@ func (p *plan) write() error {
 	return commands.Err()
 }
 
-// logWriter writes a log like a scheduler, and under harder conditions: lines in pieces, rotations at any line.
+// logWriter writes a log like a scheduler, but under harder conditions: lines in parts, and rotations after any line.
 type logWriter struct {
 	*plan
 	rng     *rand.Rand
@@ -66,7 +66,7 @@ type logWriter struct {
 	rotated int
 }
 
-// step writes up to a dozen lines. The last of them may stay unfinished until the next step.
+// step writes up to a dozen lines. The last one may stay incomplete until the next step.
 func (w *logWriter) step() error {
 	for range 1 + w.rng.IntN(12) {
 		if err := w.finishLine(); err != nil {
@@ -129,7 +129,7 @@ func (w *logWriter) rotate() error {
 	return err
 }
 
-// finalLog returns the content of all files of a plan, in the order in which it was written.
+// finalLog returns the content of all files of a plan, in the order in which they were written.
 func finalLog(t *testing.T, p *plan) string {
 	t.Helper()
 	pattern := filepath.Join(p.Path, "*")

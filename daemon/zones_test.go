@@ -31,13 +31,13 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// dialect is a format with one of the ways in which its times can be written.
+// dialect is a format together with one of the ways in which it writes times.
 type dialect struct {
 	name, format string
 	// header is the beginning of the file.
 	header string
-	// at returns the line that a scheduler writes about an event of a job, "" if there is none. kind is Submit, Start
-	// or End. All instants of the job are in the zone of the scheduler.
+	// at returns the line that a scheduler writes for an event of a job, "" if it writes none. kind is Submit, Start or
+	// End. All instants of the job are in the zone of the scheduler.
 	at func(kind job.Kind, j *zoned) string
 }
 
@@ -59,7 +59,7 @@ func (j *zoned) instant(kind job.Kind) time.Time {
 	return map[job.Kind]time.Time{job.Submit: j.submit, job.Start: j.start, job.End: j.end}[kind]
 }
 
-// dialects returns every way of writing times of every format that is read from a file.
+// dialects returns all ways of writing times in all formats that are read from files.
 func dialects() []dialect {
 	all := []dialect{
 		{"pbs", "pbs", "", pbsLine},
@@ -124,7 +124,7 @@ func jobcompLine(kind job.Kind, j *zoned) string {
 		j.id, j.start.Format(isoLocal), j.end.Format(isoLocal), j.submit.Format(isoLocal), j.submit.Format(isoLocal))
 }
 
-// sacctLine writes the whole job at its submission, because rows are in that order.
+// sacctLine writes the line of the whole job at its submission, because rows are in that order.
 func sacctLine(kind job.Kind, j *zoned) string {
 	if kind != job.Submit {
 		return ""
@@ -221,8 +221,8 @@ type followed struct {
 	store modelstore.Store
 	clock atomic.Int64 // in Unix nanoseconds
 	asked atomic.Int64 // number of times that the reader checked it
-	// number of lines passed to the writer; lines are counted again after a start whose checkpoint waits for later
-	// submissions
+	// lines is the number of lines that were passed to the writer. Lines are counted again after a start if the
+	// checkpoint waits for later submissions.
 	lines atomic.Int64
 	ended atomic.Bool // the end of the log was reached since the start
 	wrote int64
@@ -373,8 +373,8 @@ const (
 	settlingTime        = 3 * time.Hour
 )
 
-// follow writes the events of jobs as they happen, on a clock that is ahead of the daemon's, and returns the log when
-// it has been read.
+// follow writes the events of jobs as they happen, on a clock that is ahead of the daemon's clock by ahead, and returns
+// the log when it has been read.
 func follow(t *testing.T, d *dialect, how manner, loc *time.Location, offset *time.Duration, ahead time.Duration,
 	jobs []zoned) *followed {
 	t.Helper()
@@ -431,14 +431,13 @@ func jobsAround(change time.Time) []zoned {
 	return out
 }
 
-// TestClocksChange follows logs of every format over both changes of the clocks, in zones that change by an hour and by
-// half an hour. It proves that every job is kept, nothing is set aside, and the times are the true ones, whether the
-// daemon follows undisturbed, is restarted again and again, or reads all of it later.
+// TestClocksChange follows logs of every format over both clock changes of a year, in zones that change by an hour and
+// by half an hour. It proves that every job is kept, no event is set aside, and the times are right, whether the daemon
+// follows undisturbed, is restarted again and again, or reads everything later.
 //
-// The formats' parsers determine which formats have local times: those are collector.Dated. The others (Grid Engine's
-// accounting and reporting, LSF's events and acct, SWF) count seconds since 1970 or since the beginning of the log. For
-// those it proves that the zone makes no difference. Lines of slurmctld.log with an offset from UTC are read with that
-// offset.
+// The formats with local times are those whose parsers are collector.Dated. The others (Grid Engine's accounting and
+// reporting, LSF's events and acct, SWF) count seconds since 1970 or since the beginning of the log. For those the test
+// proves that the zone makes no difference. Lines of slurmctld.log with an offset from UTC are read with that offset.
 func TestClocksChange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a daemon for each format and zone: not with -short")
@@ -463,7 +462,7 @@ func TestClocksChange(t *testing.T) {
 					continue // a format that reports whole jobs at their submissions is written later
 				}
 				_, local := format.New(collector.Options{}).(collector.Dated)
-				// the same parser reads all of these
+				// The same parser reads all of these dialects.
 				once := strings.HasPrefix(d.name, slurm.LogName) && d.name != "slurm-log iso8601"
 				if (c.zone != "Europe/Berlin" || how == restarted) && (once || !local) {
 					continue
@@ -478,14 +477,14 @@ func TestClocksChange(t *testing.T) {
 	}
 }
 
-// wholeJobs returns the formats of which one line has several instants by local clocks. The value is the kind of the
-// instant that the order of the lines or the clock makes certain.
+// wholeJobs returns the formats in which one line has several instants in local time. The value is the kind of the
+// instant that is certain by the order of the lines or the clock.
 func wholeJobs() map[string]job.Kind {
 	return map[string]job.Kind{slurm.JobcompName: job.End, slurm.SacctName: job.Submit}
 }
 
-// checkCounts checks that every job is there, and has ended if the format reports ends as they happen. In order of
-// submission, everything waits for later submissions.
+// checkCounts checks that every job is there and, if the format reports ends as they happen, has ended. With a format
+// in order of submission, events wait for later submissions.
 func (f *followed) checkCounts(jobs []zoned) {
 	f.t.Helper()
 	v := f.view
@@ -535,7 +534,7 @@ func atoi(t *testing.T, text string) (n int) {
 
 // TestShiftedLogs follows logs of every format whose clock is an hour ahead or behind. It proves that the offset is
 // measured, every job is kept, and the picture is up to date. For formats of whole jobs in order of submission the
-// offset is not measured, but configured.
+// offset is configured instead of measured.
 func TestShiftedLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a daemon for each format and zone: not with -short")

@@ -25,7 +25,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// mark is in every planted name, and number in every id of a job.
+// mark is part of every planted name, and number is part of every id of a job.
 const (
 	mark   = "qzx"
 	number = "77712"
@@ -78,7 +78,7 @@ func clean(t *testing.T, files map[string]string) {
 	}
 }
 
-// plant writes a configuration and logs in which everything that can have a name has one with the mark, and returns the
+// plant writes a configuration and logs in which every possible name contains mark, and returns the folder and the
 // configuration's path.
 func plant(t *testing.T) (dir, file string) {
 	t.Helper()
@@ -154,8 +154,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // TestNothingPrivate plants names in the configuration, the logs, the quarantine, the errors of commands and the token.
-// It proves that none of them is in any byte of a bundle made beside a running daemon. Useful information is still
-// there, under pseudonyms that are the same everywhere.
+// It proves that none of them is in a bundle made beside a running daemon. Useful information remains, with pseudonyms
+// that are the same in all parts of the bundle.
 func TestNothingPrivate(t *testing.T) {
 	_, file := plant(t)
 	cfg := load(t, file)
@@ -171,7 +171,7 @@ func TestNothingPrivate(t *testing.T) {
 	eventually(t, "the log is read", func() bool {
 		v := d.Views()[0]
 		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute)) &&
-			// so that the daemon stays degraded
+			// This keeps the daemon degraded.
 			!slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.Tried() })
 	})
 	var archive bytes.Buffer
@@ -211,8 +211,8 @@ func TestNothingPrivate(t *testing.T) {
 	}
 }
 
-// TestWithoutDaemon proves that a bundle is made if no daemon answers, and says so. Of an unreadable configuration it
-// has only lines and keys.
+// TestWithoutDaemon proves that a bundle is also made if no daemon answers, and notes that. From an unreadable
+// configuration it has only lines and keys.
 func TestWithoutDaemon(t *testing.T) {
 	dir, file := plant(t)
 	cfg := load(t, file)
@@ -254,8 +254,8 @@ func TestWithoutDaemon(t *testing.T) {
 	}
 }
 
-// TestForeignAnswers proves that the bundle drops everything unexpected in a daemon's answers: unknown members, texts,
-// labels and metrics, and errors.
+// TestForeignAnswers proves that a bundle leaves out everything unexpected in a daemon's answers: unknown members,
+// texts, labels and metrics, and errors.
 func TestForeignAnswers(t *testing.T) {
 	_, file := plant(t)
 	cfg := load(t, file)

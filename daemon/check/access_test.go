@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestMay proves the rule of path_resolution(7): of owner, group and others, the first class that a user belongs to
-// decides alone. Root may do everything.
+// TestMay proves the rule of path_resolution(7): only the first of the classes owner, group and others to which a user
+// belongs counts. Root may do everything.
 func TestMay(t *testing.T) {
 	owner, member, other, root := &account{uid: 10}, &account{uid: 11, groups: []uint32{5, 20}},
 		&account{uid: 12, groups: []uint32{6}}, &account{uid: 0}
@@ -32,8 +32,8 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// TestReaches proves that the check names a folder on the way that the user may not enter, also behind a link, and
-// names none otherwise.
+// TestReaches proves that the check names a folder in the path that the user may not enter, even behind a link, and
+// names none if there is none.
 func TestReaches(t *testing.T) {
 	dir := t.TempDir()
 	nobody := &account{name: "x", uid: 4_000_000_000}
@@ -82,8 +82,8 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// TestLastLines compares with splitting the text: the last lines of a file are found for any number, with and without a
-// line end at its end, and over the borders of the blocks that are read.
+// TestLastLines proves that the last lines of a file are found for any number of lines, with and without a final line
+// end, and across the borders of the blocks that are read. It compares with splitting the text.
 func TestLastLines(t *testing.T) {
 	long := strings.Repeat("x", blockSize-3)
 	for name, text := range map[string]string{
@@ -110,7 +110,7 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
-// TestSpell proves the texts for durations, sizes and numbers.
+// TestSpell checks the texts for durations, sizes and numbers.
 func TestSpell(t *testing.T) {
 	for got, want := range map[string]string{
 		spell(59 * time.Second): "59 s", spell(90 * time.Second): "1 min 30 s", spell(25 * time.Hour): "1 d 1 h",

@@ -36,7 +36,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
-// write makes a file with the given time of writing.
+// write makes a file with the given modification time.
 func (s *site) write(name, text string, at time.Time) {
 	s.Helper()
 	path := s.path(name)
@@ -68,8 +68,8 @@ func (s *site) run(clusters string) *check.Report {
 	return check.Run(s.Context(), s.load(clusters), check.Options{Records: 20_000, Limit: time.Minute})
 }
 
-// jobs returns a PBS log of jobs of users u0, u1 and u2. One job ended per minute, the last one at the given instant,
-// on clocks of a zone.
+// jobs returns a PBS log of n jobs of the users u0, u1 and u2. One job ended per minute, the last one at the given
+// instant, in local times of a zone.
 func jobs(n int, last time.Time, zone *time.Location) string {
 	var log []byte
 	for i := range n {
@@ -85,7 +85,7 @@ func jobs(n int, last time.Time, zone *time.Location) string {
 	return string(log)
 }
 
-// jobcomp returns a log of Slurm with a job that ended at an instant, on the clock of its zone.
+// jobcomp returns a log of Slurm with a job that ended at an instant, in the local time of the instant's zone.
 func jobcomp(end time.Time) string {
 	at := func(d time.Duration) string { return end.Add(-d).Format("2006-01-02T15:04:05") }
 	return "JobId=2 UserId=alice(1001) GroupId=users(100) Name=a JobState=COMPLETED Partition=short TimeLimit=1 " +
@@ -101,7 +101,7 @@ const pbsCluster = `
     sources: [{format: pbs, path: DIR/log}]
 `
 
-// want returns the one finding with an id, which must have a status and contain the words.
+// want returns the only finding with an id, and checks that it has the status and contains the words.
 func want(t *testing.T, r *check.Report, id string, status check.Status, words ...string) {
 	t.Helper()
 	for _, f := range r.Findings {
@@ -123,7 +123,7 @@ func render(t *testing.T, r *check.Report) string {
 	return b.String()
 }
 
-// TestWell proves that a good log passes every check about it, and that the trial counts its contents.
+// TestWell proves that a good log passes all checks, and that the trial counts its contents.
 func TestWell(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now.Add(-time.Minute), time.UTC)+"04/01/2026 10:00:00;E;bad\n", s.now.Add(-time.Minute))
@@ -151,8 +151,8 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestTimeZone proves that a finding reports a log whose times do not fit the time of its writing, with the offset that
-// would fit. A log that fits, or is just old, gives none.
+// TestTimeZone proves that a log whose times do not fit the time at which it was written gives a finding with the
+// offset that would fit. A log that fits, or is only old, gives none.
 func TestTimeZone(t *testing.T) {
 	berlin := time.FixedZone("", 2*3600)
 	for name, c := range map[string]struct {
@@ -177,9 +177,9 @@ func TestTimeZone(t *testing.T) {
 	}
 }
 
-// TestClockOffset proves that a finding reports a log whose newest record is more than 5 minutes from the time of its
-// writing, with the clock_offset that would correct it. With that setting the log fits. The test also proves which logs
-// show no difference between clocks.
+// TestClockOffset proves that a log whose newest record is more than 5 minutes from the time at which it was written
+// gives a finding with the clock_offset that would correct it. With that setting there is no finding. The test also
+// proves which logs do not show a difference between clocks.
 func TestClockOffset(t *testing.T) {
 	const cluster = "\n  - name: main\n    time_zone: UTC\n    sources: [{format: slurm-jobcomp, path: DIR/log, " +
 		"clock_offset: OFFSET}]\n"
@@ -216,7 +216,7 @@ func TestClockOffset(t *testing.T) {
 	}
 }
 
-// TestFiles proves that missing, unreadable and unknown files are reported with what to do.
+// TestFiles proves that missing, unreadable and unknown files are reported with advice.
 func TestFiles(t *testing.T) {
 	s := newSite(t)
 	now := s.now
@@ -267,8 +267,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNewestPart proves that of a large log only the newest lines are read, across files and from compressed ones, and
-// that the report says so.
+// TestNewestPart proves that only the newest lines of a large log are read, across files and from compressed ones, and
+// that the report shows this.
 func TestNewestPart(t *testing.T) {
 	s := newSite(t)
 	all := strings.SplitAfter(strings.TrimSuffix(jobs(300, s.now, time.UTC), "\n"), "\n")
@@ -297,8 +297,8 @@ func TestNewestPart(t *testing.T) {
 	}
 }
 
-// TestExamplesAreMasked proves that no report, for people or for programs, shows a letter or a digit of an unreadable
-// line.
+// TestExamplesAreMasked proves that no report, for people or for programs, contains a letter or a digit of an
+// unreadable line.
 func TestExamplesAreMasked(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(20, s.now, time.UTC)+
@@ -328,8 +328,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestNewLog proves that a log with nothing but the lines of a start is not suspected to be the wrong file, but a text
-// that is no log is.
+// TestNewLog proves that a log that has only the lines of a start is not taken for a wrong file, but a text that is no
+// log is.
 func TestNewLog(t *testing.T) {
 	s := newSite(t)
 	at := s.now.UTC().Format("[2006-01-02T15:04:05.000] ")
@@ -346,8 +346,8 @@ func TestNewLog(t *testing.T) {
 	want(t, s.run(cluster), "log.format", check.Warning, "is it the right file?")
 }
 
-// TestQueuesAndProcs proves findings about configured queues without a job, jobs in queues that are not configured, and
-// jobs larger than the machine.
+// TestQueuesAndProcs proves that there are findings about configured queues without a job, jobs in queues that are not
+// configured, and jobs larger than the machine.
 func TestQueuesAndProcs(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now, time.UTC), s.now)
@@ -369,8 +369,8 @@ func TestQueuesAndProcs(t *testing.T) {
 	}
 }
 
-// TestScheduler proves that a scheduler is asked once, and that the report says how long it took and what it answered.
-// A scheduler that fails or is slow is a finding.
+// TestScheduler proves that a scheduler is polled once, and that the report has the duration and the result. A
+// scheduler that fails or is slow gives a finding.
 func TestScheduler(t *testing.T) {
 	s := newSite(t)
 	facts, err := filepath.Abs("../../collector/slurm/testdata/facts/22.05")
@@ -414,8 +414,8 @@ func TestScheduler(t *testing.T) {
 	want(t, r, "scheduler.answers", check.Failed, "slurmrestd")
 }
 
-// TestBesideARunningDaemon proves that the check recognizes a running daemon by its database and its address and does
-// not disturb it. Another program on the address is a finding of its own.
+// TestBesideARunningDaemon proves that the check recognizes a running daemon by its database and its address, and does
+// not disturb it. Another program at the address gives a different finding.
 func TestBesideARunningDaemon(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now, time.UTC), s.now)
@@ -455,7 +455,7 @@ func TestBesideARunningDaemon(t *testing.T) {
 	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.Failed, "choose another address")
 }
 
-// TestUnusable proves that every error of a configuration is a finding.
+// TestUnusable proves that every error in a configuration gives a finding.
 func TestUnusable(t *testing.T) {
 	s := newSite(t)
 	s.write("bad.yaml", "listen: here\nclusters: [{name: main, sources: [{format: pbz, path: x}]}]\nnonsense: 1\n",
@@ -468,7 +468,7 @@ func TestUnusable(t *testing.T) {
 	want(t, r, "config.valid", check.Failed, "bad.yaml:1", "listen")
 }
 
-// TestURL proves that a daemon that listens on every interface is asked on loopback.
+// TestURL proves that a daemon that listens on all interfaces is called on loopback.
 func TestURL(t *testing.T) {
 	for listen, want := range map[string]string{
 		"127.0.0.1:9817": "http://127.0.0.1:9817", ":9817": "http://127.0.0.1:9817", "0.0.0.0:1": "http://127.0.0.1:1",
@@ -480,7 +480,8 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestStoreFolder proves that an impossible store is a finding, and that a store of another kind adds its own findings.
+// TestStoreFolder proves that an impossible store gives a finding, and that a store of another kind adds its own
+// findings.
 func TestStoreFolder(t *testing.T) {
 	s := newSite(t)
 	s.write("file", "", s.now)
@@ -513,8 +514,8 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// TestAs proves findings about what the service's user could not read or write, although the user who runs the check
-// can.
+// TestAs proves that there are findings about files that the service's user cannot read or write, even if the user who
+// runs the check can.
 func TestAs(t *testing.T) {
 	if _, err := user.Lookup("nobody"); err != nil {
 		t.Skip("the user nobody is missing")

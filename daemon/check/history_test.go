@@ -28,8 +28,8 @@ func historySite(t *testing.T) *site {
 	return s
 }
 
-// TestHistoryFiles proves that the check names the files of a history that match, counts them by format, also in
-// compressed ones, and names each that the daemon could not import, with the reason.
+// TestHistoryFiles proves that the check counts the files of a history by format, even compressed ones, and names each
+// file that the daemon could not import, with the reason.
 func TestHistoryFiles(t *testing.T) {
 	s := historySite(t)
 	var zipped bytes.Buffer
@@ -69,7 +69,7 @@ func TestHistoryFiles(t *testing.T) {
 	want(t, r, "history.format", check.Warning, s.path("old/d"))
 }
 
-// TestManyHistoryFiles proves that of many files only some are named, and that the rest are counted.
+// TestManyHistoryFiles proves that of many files with problems only some are named, and the rest are counted.
 func TestManyHistoryFiles(t *testing.T) {
 	s := historySite(t)
 	for i := range 9 {
@@ -84,7 +84,7 @@ func TestManyHistoryFiles(t *testing.T) {
 	}
 }
 
-// TestHistoryFilesAs proves findings about files of a history that the service's user could not read.
+// TestHistoryFilesAs proves that there are findings about files of a history that the service's user cannot read.
 func TestHistoryFilesAs(t *testing.T) {
 	if _, err := user.Lookup("nobody"); err != nil {
 		t.Skip("the user nobody is missing")

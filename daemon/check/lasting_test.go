@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestACLAgainstSetfacl compares the reading of access control lists with setfacl(1) and the kernel: under each list a
-// user may do exactly what the kernel allows a process of that user.
+// TestACLAgainstSetfacl compares the evaluation of access control lists with setfacl(1) and the kernel: for each list,
+// a user has exactly the permissions that the kernel gives a process of that user.
 func TestACLAgainstSetfacl(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("access control lists: needs root, who can be others")
@@ -78,7 +78,7 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestParseACL proves that a list that is cut off, or of another version, is refused.
+// TestParseACL proves that a truncated list, or one of another version, is refused.
 func TestParseACL(t *testing.T) {
 	for _, text := range []string{"", "\x02\x00", "\x01\x00\x00\x00", "\x02\x00\x00\x00\x01\x00\x07"} {
 		if _, err := parseACL([]byte(text)); err == nil {
@@ -87,7 +87,7 @@ func TestParseACL(t *testing.T) {
 	}
 }
 
-// TestFindRotation proves what is read of logrotate's configuration: blocks of several names and lines, globs, quotes,
+// TestFindRotation proves how logrotate's configuration is read: blocks with several names and lines, globs, quotes,
 // comments, scripts, global settings and included files. Files that logrotate ignores are ignored.
 func TestFindRotation(t *testing.T) {
 	const log = "/var/log/slurm/slurmctld.log"
@@ -150,8 +150,8 @@ func spellRotation(r *rotation) string {
 	return out
 }
 
-// TestVerdict proves what the check says about each way to give a user access to the log. The true effect of each case
-// was tried on a real Slurm 22.05 with logrotate 3.21, for SlurmUser root and slurm alike (docs/formats/slurm.md has
+// TestVerdict checks the result of the check for each way to give a user access to the log. The true effect of each way
+// was tried on a real Slurm 22.05 with logrotate 3.21, with SlurmUser root and with slurm (docs/formats/slurm.md has
 // the table).
 func TestVerdict(t *testing.T) {
 	owner := &user.User{Uid: "64030", Gid: "64030", Username: "slurm"}
@@ -207,8 +207,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestGrantInASharedFolder proves that the check never advises to open every log of /var/log, nor to join the group of
-// root.
+// TestGrantInASharedFolder proves that the advice never opens all logs in /var/log, and never adds the user to the
+// group of root.
 func TestGrantInASharedFolder(t *testing.T) {
 	l := &ctldLog{path: "/var/log/slurmctld.log", owner: &user.User{Gid: "64030"}, gid: 64030}
 	if got := l.grant("waitcast"); !strings.HasPrefix(got, "usermod -aG ") || strings.Contains(got, "setfacl") {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// TestShared proves the findings about a database that daemons share: it cannot be reached, it is new, no daemon
-// collects into it, or one does. There are none about a file of SQLite.
+// TestShared proves that there is a finding about a shared database in each case: it cannot be reached, it is new, no
+// daemon collects into it, or one does. For a file of SQLite there is none.
 func TestShared(t *testing.T) {
 	url := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	look := func(cfg config.Config) *check.Report {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestMorning proves that the demonstration begins at 11 o'clock of a past Tuesday to Friday, at most three days ago.
+// TestMorning proves that the demonstration begins at 11 o'clock UTC of a past Tuesday to Friday, at most three days
+// ago.
 func TestMorning(t *testing.T) {
 	first := time.Date(2026, 3, 2, 0, 30, 0, 0, time.UTC) // a Monday
 	for hours := range 7 * 24 {
@@ -29,7 +30,7 @@ func TestMorning(t *testing.T) {
 	}
 }
 
-// TestClock proves that the simulated clock stands still until it is started, and then runs at its speed.
+// TestClock proves that the simulated clock does not advance until it is started, and then runs at its speed.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begins := time.Date(2026, 3, 3, 11, 0, 0, 0, time.UTC)
@@ -46,9 +47,9 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestBusyAtFirst proves for several seeds that the machine is full and jobs wait when the simulated clock begins to
-// run. That instant is within half an hour of the requested time. Some of the waiting jobs start within the next half
-// hour, which is 30 s for the user.
+// TestBusyAtFirst proves for several seeds that the machine is full and jobs wait when the simulated clock starts,
+// within half an hour of the requested time. Some of the waiting jobs start within the next simulated half hour, which
+// is 30 s for the user.
 func TestBusyAtFirst(t *testing.T) {
 	begins := time.Date(2026, 3, 3, 11, 0, 0, 0, time.UTC)
 	for seed := range uint64(8) {
@@ -71,8 +72,8 @@ func TestBusyAtFirst(t *testing.T) {
 	}
 }
 
-// TestSaneForLong proves that the queue is never empty for long by day and does not grow without end, and that no job
-// waits for days. It covers the 25 days that pass in an hour at 600 times the speed.
+// TestSaneForLong proves that the queue is never empty for long by day and does not grow without bound, and that no job
+// waits for days. It covers 25 simulated days, which pass in an hour at 600 times the speed.
 func TestSaneForLong(t *testing.T) {
 	const few = 5
 	begins := time.Date(2026, 3, 3, 11, 0, 0, 0, time.UTC)

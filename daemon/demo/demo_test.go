@@ -82,10 +82,10 @@ func demonstrate(t *testing.T, speed float64) (url string, out *output) {
 	return url, out
 }
 
-// TestFirstSight proves what a stranger sees as soon as the address is printed, without any further step. Every
-// question has an answer, the clock is marked as simulated, waits are not 0, size and time limit matter, the
-// recommendation depends on the size, and limits of queues hold. Then the test proves that forecasts are scored as
-// simulated time passes.
+// TestFirstSight proves that as soon as the address is printed, a new user sees the following without any further step:
+// every query has an answer, the clock is marked as simulated, waits are not 0, size and time limit matter, the
+// recommendation depends on the size, and limits of queues apply. Then it proves that forecasts are scored as simulated
+// time passes.
 func TestFirstSight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")
@@ -165,7 +165,7 @@ func mine(t *testing.T, client *http.Client, url, printed string) {
 	}
 }
 
-// ask asks for the wait of a job in the queue medium.
+// ask requests the wait of a job in the queue medium.
 func ask(t *testing.T, client *http.Client, url string, procs int, limit string) *wire.Wait {
 	t.Helper()
 	var w wire.Wait
@@ -176,7 +176,7 @@ func ask(t *testing.T, client *http.Client, url string, procs int, limit string)
 	return &w
 }
 
-// advised returns the recommended size for a job that can have any of these sizes.
+// advised returns the recommended sizes for a job that can have any of the given sizes.
 func advised(t *testing.T, client *http.Client, url string, procs ...int) []string {
 	t.Helper()
 	question, err := json.Marshal(map[string]any{
@@ -233,7 +233,7 @@ func scoredLive(t *testing.T, client *http.Client, url string) bool {
 }
 
 // TestFor proves that a demonstration ends by itself after the given time, counted from the printing of the address,
-// and leaves nothing behind.
+// and leaves no files behind.
 func TestFor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")

@@ -46,8 +46,8 @@ func (s *scenario) on(t *testing.T, until time.Time) []byte {
 	return written(t, s.cluster)[before:]
 }
 
-// TestFlurry proves that a flurry's jobs are all submitted by one new user within four hours, and that all of them run
-// in the end.
+// TestFlurry proves that all jobs of a flurry are submitted by one new user within four hours, and that all of them
+// finally run.
 func TestFlurry(t *testing.T) {
 	s, now := playing(t)
 	if err := Flurry(300)(s); err != nil {
@@ -69,8 +69,8 @@ func TestFlurry(t *testing.T) {
 	}
 }
 
-// TestSilence proves that a silent log gets no line, becomes silent while jobs run, and gets the missed lines
-// afterwards.
+// TestSilence proves that the log gets no line during a silence, that the silence begins while jobs run, and that the
+// missed lines are written afterwards.
 func TestSilence(t *testing.T) {
 	s, now := playing(t)
 	quiet, _ := playing(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOpener proves that a page is opened only on a desktop that has a program for it.
+// TestOpener proves that a page is opened only on a desktop with a program for pages.
 func TestOpener(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("desktops of Linux")

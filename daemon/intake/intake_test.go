@@ -48,7 +48,7 @@ func (l *learner) Teach(_ context.Context, _ string, h past.History) error {
 
 func (l *learner) AwaitTaught(context.Context, string) error { return nil }
 
-// failing is a store that fails after some chunks.
+// failing is a store that fails after a number of chunks.
 type failing struct {
 	modelstore.Store
 	chunks int
@@ -115,7 +115,7 @@ func (f *texts) Read() int64   { return f.read }
 func (f *texts) Total() int64  { return f.read }
 func (f *texts) Abort()        {}
 
-// imports imports texts under the names 0, 1, ....
+// imports imports texts under the names "0", "1" and so on.
 func (s *site) imports(t *testing.T, files ...string) (*wire.ImportReport, error) {
 	t.Helper()
 	f := &texts{}
@@ -145,8 +145,8 @@ func swf(first, jobs int) string {
 	return out.String()
 }
 
-// TestFailuresLeaveNothing proves that an import leaves the store unchanged if it fails while its chunks are stored, or
-// when the history is put in force, or if its sender is gone. The same import succeeds later.
+// TestFailuresLeaveNothing proves that an import that fails while its chunks are stored, when the history is put in
+// force, or because its client is gone, leaves the store unchanged. The same import succeeds later.
 func TestFailuresLeaveNothing(t *testing.T) {
 	s := newSite(t, nil)
 	if _, err := s.imports(t, swf(0, 50)); err != nil {
@@ -185,7 +185,8 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestUnion proves that files give the same history together, one after the other, and in another order.
+// TestUnion proves that files give the same history whether they are imported together, one after the other, or in
+// another order.
 func TestUnion(t *testing.T) {
 	a, b := swf(0, 40), swf(20, 40)
 	together := newSite(t, nil)
@@ -205,8 +206,8 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// TestNothingNew proves that nothing is learnt again after an import without new events, even if old events of the
-// history have been dropped since.
+// TestNothingNew proves that an import without new events does not cause the history to be learnt again, even if old
+// events of the history have been dropped since.
 func TestNothingNew(t *testing.T) {
 	s := newSite(t, nil)
 	_, err := s.imports(t, swf(0, 5000))
@@ -230,8 +231,8 @@ func TestNothingNew(t *testing.T) {
 	}
 }
 
-// TestMode proves that the mode comes from the request, or else from the number of jobs, and that another mode makes
-// another history.
+// TestMode proves that the mode comes from the request or, without one, from the number of jobs, and that another mode
+// gives another history.
 func TestMode(t *testing.T) {
 	s := newSite(t, nil)
 	file := func() *texts { return &texts{left: [][2]string{{"a", swf(0, 10)}}} }
@@ -260,8 +261,8 @@ func TestDamagedHistory(t *testing.T) {
 	}
 }
 
-// TestWhileLearning proves that no import begins while a history is being learnt, and that a history that could not be
-// learnt can be imported again.
+// TestWhileLearning proves that an import is refused while a history is being learnt, and that a history that could not
+// be learnt can be imported again.
 func TestWhileLearning(t *testing.T) {
 	s := newSite(t, nil)
 	_, err := s.imports(t, swf(0, 40))
@@ -277,7 +278,7 @@ func TestWhileLearning(t *testing.T) {
 	}
 }
 
-// TestOtherCluster proves that rows of another cluster of the daemon are bad lines, and that all others count.
+// TestOtherCluster proves that rows of another cluster of the daemon are bad lines, and that all other rows are used.
 func TestOtherCluster(t *testing.T) {
 	s := newSite(t, nil)
 	dump := "JobIDRaw|Cluster|Submit|Start|End|NCPUS|State|Partition|User\n" +
@@ -294,7 +295,7 @@ func TestOtherCluster(t *testing.T) {
 	}
 }
 
-// TestClose proves that a running import ends with the reason given to Close, and that no other begins.
+// TestClose proves that a running import ends with the reason given to Close, and that no other import can begin.
 func TestClose(t *testing.T) {
 	s := newSite(t, nil)
 	body, feed := io.Pipe()

@@ -48,7 +48,8 @@ func drain(messages <-chan string) (all []string) {
 
 func healthy(context.Context, time.Duration) error { return nil }
 
-// TestStartAsksForTime proves that a long start asks for more time again and again, and that READY comes only after it.
+// TestStartAsksForTime proves that a long start asks systemd for more time again and again, and that READY is sent only
+// after it.
 func TestStartAsksForTime(t *testing.T) {
 	messages := notifytest.Listen(t)
 	m := New(nil)
@@ -81,7 +82,7 @@ func TestStartAsksForTime(t *testing.T) {
 	}
 }
 
-// TestStartFails proves that systemctl status shows why a start failed, and that READY is not sent.
+// TestStartFails proves that systemctl status shows the reason of a failed start, and that READY is not sent.
 func TestStartFails(t *testing.T) {
 	messages := notifytest.Listen(t)
 	wrong := errors.New("no such folder")
@@ -117,8 +118,8 @@ func TestStatusFollows(t *testing.T) {
 	}
 }
 
-// TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards.
-// The log says why it is not fed.
+// TestWatchdog proves that the watchdog gets signs of life while the service works, none while it does not, and some
+// again afterwards. The log has the reason why none are sent.
 func TestWatchdog(t *testing.T) {
 	messages := notifytest.Listen(t)
 	t.Setenv("WATCHDOG_USEC", "20000")
@@ -166,7 +167,8 @@ func TestWatchdog(t *testing.T) {
 	await(t, messages, "WATCHDOG=1")
 }
 
-// TestAnothersWatchdog proves that a watchdog meant for another process, or an unreadable one, is not fed.
+// TestAnothersWatchdog proves that no signs of life are sent for a watchdog of another process or with an unreadable
+// setting.
 func TestAnothersWatchdog(t *testing.T) {
 	notifytest.Listen(t)
 	for _, c := range []struct{ usec, pid string }{{"1000", "1"}, {"soon", ""}, {"-1", ""}, {"", ""}} {
@@ -193,8 +195,8 @@ func TestWithoutManager(t *testing.T) {
 	}
 }
 
-// TestReload proves that a reload is reported at its beginning, with the instant by which systemd orders messages, and
-// at its end.
+// TestReload proves that systemd is notified at the beginning of a reload, with the instant by which it orders
+// messages, and at the end.
 func TestReload(t *testing.T) {
 	messages := notifytest.Listen(t)
 	New(nil).Reload(func() {
