@@ -33,7 +33,7 @@ type Config struct {
 	SocketMode     string        `key:"socket_mode" default:"0666" allowed:"an octal mode from 0600 to 0777" reload:"start" doc:"who may connect to the socket, as the mode of a file: 0660 for the daemon's group only"`
 	DataDir        string        `key:"data_dir" allowed:"a folder" flag:"data-dir" reload:"restore" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
 	AdminTokenFile string        `key:"admin_token_file" allowed:"a file" reload:"access" doc:"file of the token that administrators send (import, quarantine); created with a random token and mode 0600 if it is missing; default admin-token in data_dir"`
-	ServeOnly      bool          `key:"serve_only" default:"false" flag:"serve-only" reload:"restore" doc:"read no logs, and answer from the data that collecting daemons write into the database of store.url, which also has clusters and models"`
+	ServeOnly      bool          `key:"serve_only" default:"false" flag:"serve-only" reload:"restore" doc:"read no logs, and answer from the data that collecting daemons write into the database of store.url. The settings of clusters and models come from that database too"`
 	TokensFile     string        `key:"tokens_file" allowed:"a file" reload:"access" doc:"list of tokens with roles, see docs/security.md; read again when it changes; empty: only the admin token"`
 	WebConfigFile  string        `key:"web_config_file" allowed:"a file" reload:"listener" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
 	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" reload:"access" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
@@ -110,7 +110,7 @@ type Pool struct {
 	GPUs   int      `key:"gpus" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"GPUs of the pool; 0 means the highest use seen so far"`
 	Memory string   `key:"memory" allowed:"a number with K, M, G, T or P (powers of 1024), such as 64G" reload:"rebuild" doc:"memory of all nodes of the pool; empty means the highest use seen so far"`
 	Policy string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" reload:"rebuild" doc:"scheduling policy of the pool; auto means the policy of the cluster"`
-	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" reload:"rebuild" doc:"the resource that jobs of the pool run short of first; auto chooses among the given ones of procs, gpus and memory"`
+	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" reload:"rebuild" doc:"the resource that jobs of the pool run short of first; auto chooses among procs, gpus and memory, as far as they are given"`
 }
 
 // Source is an origin of events: a file, the files of a folder, or a command.
