@@ -198,7 +198,7 @@ func (p *Pool) queuePriority(r Ref) float64 {
 	return p.s.cfg.Queues[q].Priority / highest
 }
 
-// update recomputes all priorities if the interval is over.
+// update recomputes all priorities if Every seconds have passed since the last computation.
 func (o *Priority) update(p *Pool) {
 	if now := p.Now(); o.Every < 0 || now >= o.updated+o.Every {
 		o.updated = now

@@ -148,8 +148,8 @@ type cutter struct {
 	padded [256]float64 // upper, with infinity after it
 }
 
-// cut returns the bins of the values. A value's bin is the first one whose largest value is not less. A missing value
-// has the bin after all others.
+// cut returns the bins of the values. A value's bin is the first one whose largest value is at least the value. A
+// missing value has the bin after all others.
 func (c *cutter) cut(column []float64) []uint8 {
 	n := copy(c.padded[:], c.upper)
 	for i := n; i < len(c.padded); i++ {

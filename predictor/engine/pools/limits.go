@@ -15,7 +15,7 @@ type limitUse struct {
 	number             int32 // number of the limit in the state of the simulation; -1 if the limit cannot bind
 }
 
-// limitUses holds the use of limits.
+// limitUses holds a limitUse for each limit.
 type limitUses map[joblimits.Key]*limitUse
 
 // want adds the amounts that a waiting job would have.
