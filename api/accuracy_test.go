@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestAccuracyOfParts proves three things. The parts of waits are scored separately, for each group. The predicted
-// causes are compared with the scheduler's. Rows of earlier versions count in none of these scores.
+// TestAccuracyOfParts proves that the parts of waits are scored separately, for each group, and that the predicted
+// causes are compared with the scheduler's reasons. Rows of earlier versions count in none of these scores.
 func TestAccuracyOfParts(t *testing.T) {
 	f := lively(t)
 	submit := f.pipeline.View("main").At.Add(-1000 * time.Second)
@@ -70,7 +70,7 @@ func TestAccuracyOfParts(t *testing.T) {
 	}
 }
 
-// TestAccuracy compares figures with values that were computed by hand: groups, live and replayed forecasts, the
+// TestAccuracy compares figures with values that were worked out by hand: groups, live and replayed forecasts, the
 // shares on both sides of a quantile, losses, and other methods, which are scored only on their own jobs.
 func TestAccuracy(t *testing.T) {
 	f := lively(t)
@@ -89,7 +89,7 @@ func TestAccuracy(t *testing.T) {
 	six := func(q float64) []float64 { return []float64{q, q, q, q, q, q} }
 	f.rows = nil
 	row("work", 4, 60, 60, false, modelstore.Peer{Method: "qbets", Quantiles: six(180)}) // the wait equals the quantile
-	// The wait is within the second of the quantile.
+	// The wait is within a second of the quantile.
 	row("work", 5, 60, 59.5, false)
 	row("work", 4, 60, 180, true)
 	row("other", 1, 60, 61, false)
@@ -113,8 +113,9 @@ func TestAccuracy(t *testing.T) {
 		work.WaitingPast["0.5"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
-	// 60 is not below 60 or 59, and is up to 60 in both cases. The third job was cancelled at 100 s. So it is a miss
-	// for 3 s and censored for 101 s. For 1002 s it is undecided, because that time has not passed yet.
+	// The wait of 60 s is not below the quantiles 60 and 59.5, but up to both, in whole seconds. The third job was
+	// cancelled at 100 s: so it is a miss for the quantile 3 s, and censored for 101 s. For 1002 s it is undecided,
+	// because that time has not passed yet.
 	for level, want := range map[string]wire.Outcomes{
 		"0.5":  {Decided: 3, UpTo: 2, Missed: 1},
 		"0.9":  {Decided: 3, UpTo: 2, Censored: 1},
@@ -172,7 +173,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// TestAccuracyQuery proves how the time limits of a query are parsed, and which queries are refused.
+// TestAccuracyQuery proves how the bounds of time in a query are parsed, and which queries are refused.
 func TestAccuracyQuery(t *testing.T) {
 	f := lively(t)
 	newest := f.pipeline.View("main").At

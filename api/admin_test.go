@@ -22,8 +22,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestAdminOnly proves that requests for administrators need the token in the Authorization header, that the daemon
-// does nothing without it, that the answer says where the token is, and that other paths do not need it.
+// TestAdminOnly proves that requests for administrators need the token in the Authorization header, and have no effect
+// without it. The answer then says where the token is. Other paths need no token.
 func TestAdminOnly(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
@@ -223,8 +223,8 @@ func takeAll(files api.ImportFiles) (u uploaded, err error) {
 	}
 }
 
-// TestImportOfAForm proves that all parts of a form that are called file belong to one import, also those without a
-// file name. A form that is cut off anywhere is detected, and other parts are refused.
+// TestImportOfAForm proves that all parts of a form with the name file belong to one import, even without a file name.
+// A form that is truncated anywhere is detected, and parts with other names are refused.
 func TestImportOfAForm(t *testing.T) {
 	f := serve(t, main(10))
 	var got uploaded

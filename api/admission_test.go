@@ -12,7 +12,7 @@ import (
 
 const gib = 1 << 30
 
-// listed returns a scheduler's facts: eight nodes, two of them down, and who may request what.
+// listed returns a scheduler's facts: eight nodes, two of them down, and rules about who may request what.
 func listed() *job.Facts {
 	return &job.Facts{
 		Nodes: []job.NodeGroup{
@@ -35,7 +35,7 @@ func listed() *job.Facts {
 	}
 }
 
-// admission serves a cluster without records. It has only its scheduler's facts.
+// admission serves a cluster without jobs, of which only the given facts are known.
 func admission(t *testing.T, facts *job.Facts) *fixture {
 	f := serve(t, main(0))
 	f.feed("main",
@@ -44,8 +44,8 @@ func admission(t *testing.T, facts *job.Facts) *fixture {
 	return f
 }
 
-// TestImpossibleRequests proves that a request that can never start according to the scheduler's facts is refused
-// with its cause. A similar request that is allowed gets an answer.
+// TestImpossibleRequests proves that a request that can never start by the scheduler's facts is refused with the cause.
+// A similar request that is allowed gets an answer.
 func TestImpossibleRequests(t *testing.T) {
 	f := admission(t, listed())
 	for _, c := range []struct{ name, refused, reason, words, taken string }{
@@ -101,8 +101,8 @@ func TestImpossibleRequests(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotEnforced proves that no request is refused because of rules that the scheduler lists but does not
-// enforce. No request is refused because of a list of accounts that is incomplete, as jobs of other accounts show.
+// TestWhatIsNotEnforced proves that no request is refused because of rules that the scheduler reports but does not
+// enforce, or because of a list of accounts that is incomplete, as jobs of other accounts show.
 func TestWhatIsNotEnforced(t *testing.T) {
 	free := listed()
 	free.Enforced = job.Enforced{}
@@ -136,8 +136,8 @@ func TestQueuesOfTheScheduler(t *testing.T) {
 	}
 }
 
-// TestLearnedBoundsWarn proves that a job larger than the highest observed use gets an answer with a warning.
-// Requested resources that do not matter are listed. Impossible sizes are left out of the alternatives.
+// TestLearnedBoundsWarn proves that a job larger than the highest observed use gets an answer with a warning. The
+// answer lists requested resources that do not influence it. Impossible sizes are left out of the alternatives.
 func TestLearnedBoundsWarn(t *testing.T) {
 	f := serve(t, main(0))
 	f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)

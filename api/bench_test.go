@@ -19,7 +19,8 @@ func BenchmarkWait(b *testing.B) {
 						fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
 				})
 			}
-			// A view keeps the simulations of a small pool for the same request; each of these has another time limit.
+			// A view keeps the simulations of a small pool for repeated requests, so here each request has another time
+			// limit.
 			b.Run("others", func(b *testing.B) {
 				benchmarkPaths(b, handler, func(i int) string {
 					return fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=%ds", 7200+i)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestNowAndWaitAgreeBeyondProcs proves that both answers have the same capacity and the same free processors while
-// more processors are in use than are configured, and afterwards. This also holds if the engine has learnt the larger
+// more processors are in use than are configured, and afterwards. The same holds if the engine has learnt the larger
 // pool from the use.
 func TestNowAndWaitAgreeBeyondProcs(t *testing.T) {
 	for name, c := range map[string]pipeline.ClusterConfig{"configured": main(10), "highest use": {Name: "main"}} {

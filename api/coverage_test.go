@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// backlogged returns a server on a busy cluster: live jobs that have waited since some instants of the last hour, with
-// forecasts.
+// backlogged returns a server on a busy cluster in which live jobs have waited since several instants of the last hour,
+// with forecasts.
 func backlogged(t *testing.T) *fixture {
 	t.Helper()
 	f := serve(t, main(10))
@@ -61,9 +61,9 @@ func (f *fixture) facts() []fact {
 	return out
 }
 
-// count counts the outcomes of a level job by job, as they are defined. It examines whether a job waits at the
-// instant, has started or was cancelled by then, and whether submit + quantile has passed. past is the number of jobs
-// that wait for longer than their quantile. left is the number of jobs that were cancelled after longer than their
+// count counts the outcomes of a level job by job, as they are defined: by whether a job waits at the instant, has
+// started or was cancelled by then, and whether submit + quantile has passed. past is the number of jobs that have
+// waited for longer than their quantile. left is the number of jobs that were cancelled after longer than their
 // quantile.
 func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, past, left int64) {
 	for _, f := range facts {
@@ -101,9 +101,8 @@ func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, pas
 	return o, past, left
 }
 
-// TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of the instant, with
-// every outcome. The counts equal those over the full list of jobs. The test uses random instants, and all
-// queues together.
+// TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of an instant, with every
+// outcome. The counts equal those over the full list of jobs, at random instants, and for all queues together.
 func TestCoverageCountsEverybody(t *testing.T) {
 	f := backlogged(t)
 	v := f.pipeline.View("main")
@@ -189,8 +188,8 @@ func selected(facts []fact, g *wire.AccuracyGroup) []fact {
 	return out
 }
 
-// checkShares checks the shares of an answer. The unweighted shares must follow the definition. The weighted shares
-// must equal them if no job was cancelled.
+// checkShares checks the shares of an answer: the unweighted ones follow the definition, and the weighted ones equal
+// them if no job was cancelled.
 func checkShares(t *testing.T, o wire.Outcomes, plain, weighted [2]float64) {
 	t.Helper()
 	known := float64(o.UpTo + o.Missed)
@@ -209,7 +208,7 @@ func checkShares(t *testing.T, o wire.Outcomes, plain, weighted [2]float64) {
 }
 
 // TestWaitingPastItsQuantileIsAKnownMiss proves that a job counts as a miss as soon as it has waited for longer than
-// its quantile, even before it starts.
+// its quantile, even if it still waits.
 func TestWaitingPastItsQuantileIsAKnownMiss(t *testing.T) {
 	f := backlogged(t)
 	f.rows = nil

@@ -50,7 +50,7 @@ func TestDescriptionOfAccess(t *testing.T) {
 	}
 }
 
-// TestDescriptionPassesLint proves that a public linter of OpenAPI finds nothing in the description.
+// TestDescriptionPassesLint proves that a public linter for OpenAPI has no complaint about the description.
 func TestDescriptionPassesLint(t *testing.T) {
 	lint, err := exec.LookPath("redocly")
 	if err != nil {
@@ -67,7 +67,7 @@ func TestDescriptionPassesLint(t *testing.T) {
 	}
 }
 
-// described returns the description of a daemon with administration.
+// described returns the OpenAPI description of a daemon with administration.
 func described(t *testing.T) []byte {
 	t.Helper()
 	return serve(t, main(0)).do(http.MethodGet, "/openapi.json", nil).body

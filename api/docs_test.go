@@ -43,7 +43,7 @@ func TestDocumentedAnswers(t *testing.T) {
 			continue
 		}
 		from := plain
-		// In these examples the instant of the jobs' submissions has ended.
+		// These examples need a fixture in which the instant of the jobs' submissions has ended.
 		if strings.HasSuffix(e[1], "/chain") || strings.HasPrefix(e[1], "/v1/jobs") {
 			from = f
 		}
@@ -61,8 +61,8 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// shapeDiff returns the places at which two JSON values differ in members or types. All elements of a list of numbers
-// or lists must have the same type.
+// shapeDiff returns the places where two JSON values differ in members or types. In a list of numbers or of lists, all
+// elements must have the same type.
 func shapeDiff(at string, want, got any) []string {
 	if reflect.TypeOf(want) != reflect.TypeOf(got) {
 		return []string{fmt.Sprintf("%s is %T in the docs, %T in the answer", at, want, got)}
@@ -89,7 +89,7 @@ func shapeDiff(at string, want, got any) []string {
 		if !objects {
 			_, objects = want[0].(map[string]any)
 		}
-		// The number of these depends on whether there was time for a view of the open instant.
+		// The number of these jobs depends on whether there was time for a view of the open instant.
 		if strings.HasSuffix(at, ".waits_for") {
 			objects = false
 		}
@@ -153,7 +153,7 @@ func TestDocumentedPaths(t *testing.T) {
 	}
 }
 
-// get2 does the same as get for JSON of another content type.
+// get2 does the same as get for JSON of any content type.
 func (f *fixture) get2(path string, into any) {
 	f.Helper()
 	if err := json.Unmarshal(f.do(http.MethodGet, path, nil).body, into); err != nil {
@@ -162,7 +162,7 @@ func (f *fixture) get2(path string, into any) {
 }
 
 // TestDocumentedReasons proves that docs/api.md explains exactly the reasons for which there may be no forecast, except
-// those of single methods.
+// the reasons of single methods.
 func TestDocumentedReasons(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.CannotSay]().FieldByName("Reason")
 	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","),

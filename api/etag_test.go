@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// reads returns the paths whose answers are computed from a view, in pairs. The second path of a pair has other
+// reads returns the paths whose answers are computed from a view, in pairs. The two paths of a pair differ in their
 // parameters.
 func reads() [][2]string {
 	return [][2]string{
@@ -73,13 +73,13 @@ func TestEveryReadHasATag(t *testing.T) {
 	}
 }
 
-// one0 returns a job that is submitted at an instant and waits.
+// one0 returns a job that is submitted at an instant and then waits.
 func one0(id string, at time.Time) one {
 	return one{id: id, queue: "work", procs: 2, submit: at.Sub(epoch()).Seconds(), start: -1, end: -1}
 }
 
 // TestErrorsHaveNoTag proves that an error never counts as unchanged, and that caches do not keep answers for
-// administrators or random answers.
+// administrators, or random answers.
 func TestErrorsHaveNoTag(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{
@@ -128,8 +128,8 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 	}
 }
 
-// TestConfigure proves that a new limit of staleness and of bodies applies from the next request on, and that an answer
-// that a client has cached is not valid any more.
+// TestConfigure proves that new limits of staleness and of bodies apply from the next request on, and that answers that
+// clients have cached become invalid.
 func TestConfigure(t *testing.T) {
 	f := lively(t)
 	s := api.New(f.pipeline, api.Options{
@@ -168,8 +168,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// TestDescriptionHasAStrongTag proves, with a strong tag, that the OpenAPI description is the same for every process of
-// a build.
+// TestDescriptionHasAStrongTag proves that the OpenAPI description has a strong tag, which is the same for every
+// process of a build.
 func TestDescriptionHasAStrongTag(t *testing.T) {
 	f, g := lively(t), lively(t)
 	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/openapi-3.0.json", "/openapi-3.0.yaml"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// sharing returns a server whose expensive requests share a number of slots.
+// sharing returns a server whose expensive requests share the given slots.
 func sharing(t *testing.T, limits access.Limits) *fixture {
 	t.Helper()
 	f := crowded(t, 300, 100)
@@ -55,7 +55,7 @@ func manySizes(t testing.TB, sizes int) string {
 	return string(text)
 }
 
-// TestSmallQuestionPasses has one slot. It proves, by the order of the answers, that a small request of one client is
+// TestSmallQuestionPasses proves, by the order of the answers, that with one slot a small request of one client is
 // computed before earlier large requests of another client, because these yield between candidates.
 func TestSmallQuestionPasses(t *testing.T) {
 	f := sharing(t, access.Limits{Expensive: 1, ExpensiveWaiting: 100})
@@ -85,7 +85,7 @@ func TestSmallQuestionPasses(t *testing.T) {
 	if w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	// on a busy machine some may end before the small request is decoded
+	// On a busy machine some large requests may end before the small request is decoded.
 	if before > floods/2 || after-before > floods/2 {
 		t.Errorf("%d of %d large questions had their answer before, %d while the small one waited", before, floods,
 			after-before)
@@ -93,7 +93,7 @@ func TestSmallQuestionPasses(t *testing.T) {
 }
 
 // TestTooManyQuestions proves that a client with too many waiting requests is refused at once, with the time after
-// which it may retry. This applies to requests and to watching. Another client is not refused.
+// which it may retry, for requests as for watching. Another client is not refused.
 func TestTooManyQuestions(t *testing.T) {
 	f := sharing(t, access.Limits{Expensive: 1, ExpensiveWaiting: 1})
 	large := manySizes(t, 256)
@@ -139,8 +139,8 @@ func (w *deadlineRecorder) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// TestLongQuestionIsNotCancelled proves that there is no deadline for reading any more once the body of a request has
-// arrived. If such a deadline passed, net/http would cancel the request and all later ones on its connection.
+// TestLongQuestionIsNotCancelled proves that there is no deadline for reading once the body of a request has arrived.
+// If such a deadline passed, net/http would cancel the request and all later ones on the connection.
 func TestLongQuestionIsNotCancelled(t *testing.T) {
 	f := sharing(t, access.Limits{Expensive: 1, ExpensiveWaiting: 1})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/wait", strings.NewReader(manySizes(t, 1)))

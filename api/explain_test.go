@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// blocked returns a fixture of 10 processors. A job with 6 processors runs for up to ten hours. A job with 8
-// processors waits for it, and behind that one a job with 2 processors waits. The newest instant has ended.
+// blocked returns a fixture of 10 processors. A job with 6 processors runs for up to ten hours. A job with 8 processors
+// waits for it, and a job with 2 processors waits behind that one. The newest instant has ended.
 func blocked(t testing.TB) *fixture { return blockedUnder(t, "") }
 
 // blockedUnder does the same as blocked with a configured policy.
@@ -49,7 +49,7 @@ func only(t *testing.T, what string, got []wire.Pivot, id string, procs int) {
 
 // TestWaitsFor proves that the only running job on which every start depends is named, with the share 1, its age and
 // its remaining time. It is named for a request and for waiting jobs, but not for a held job, and only if the caller
-// requests it. In strict order, no later job overtakes.
+// requests it. In the strict order of the fixture no later job overtakes, so no start depends on another job.
 func TestWaitsFor(t *testing.T) {
 	f := blockedUnder(t, "fcfs")
 	w := f.wait("queue=work&procs=5&time_limit=30:00:00")
@@ -93,8 +93,8 @@ func limitOf(options []wire.Sooner) *wire.Sooner {
 	return nil
 }
 
-// useful checks that options agree with the wait. The gain must be probable and material, it must agree with both
-// medians, and no quantile may be later.
+// useful checks that options agree with the wait: the gain is probable and material and agrees with both medians, and
+// no quantile is later.
 func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
 	t.Helper()
 	for _, o := range options {
@@ -110,8 +110,8 @@ func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
 	}
 }
 
-// TestSooner proves that an option is found whose time limit ends before the reservation of the job ahead. The option
-// has its own forecast, gain and description.
+// TestSooner proves that an option is found whose time limit ends before the reserved start of the job ahead. The
+// option has its own forecast, gain and description.
 func TestSooner(t *testing.T) {
 	f := blocked(t)
 	w := f.wait("queue=work&procs=4&time_limit=30:00:00")
@@ -220,9 +220,9 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestLimitByJobsAhead proves that a limit can be the cause of a wait if the jobs ahead will reach it when they
-// start, although no job runs yet. For a request to which the limit does not apply, the cause is that other jobs
-// start first.
+// TestLimitByJobsAhead proves that a limit can be the cause of a wait even if no job runs yet, because the jobs ahead
+// will reach it when they start. For a request to which the limit does not apply, the cause is that other jobs start
+// first.
 func TestLimitByJobsAhead(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -242,9 +242,9 @@ func TestLimitByJobsAhead(t *testing.T) {
 	}
 }
 
-// TestLimitInWords examines the answers for a request that a limit blocks, and for a job that squeue shows as blocked
-// by it. The answers contain the part of the limit that is in use, and the times at which parts of it become free. Only
-// callers that may see a job learn that it frees a part of the limit.
+// TestLimitInWords checks the answers for a request that a limit blocks, and for a job that squeue shows as blocked by
+// it. The answers have the part of the limit that is in use, and the times at which parts of it become free. The job
+// that frees a part is named only to callers that may see that job.
 func TestLimitInWords(t *testing.T) {
 	g := guard(t, false, nil)
 	late := g.pipeline.View("main").At.Sub(epoch()).Seconds()

@@ -25,7 +25,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// fixture is a server on a real pipeline that is fed with events. The clock is fixed until it is set.
+// fixture is a server on a real pipeline, to which the test passes events. The clock does not advance until it is set.
 type fixture struct {
 	testing.TB
 	now      time.Time
@@ -181,14 +181,14 @@ func (o one) events(cluster string) []job.Event {
 	return out
 }
 
-// The lifetimes of history have Downey's uniform-log law between tmin and tmax, in seconds.
+// The lifetimes of the history follow Downey's uniform-log law between lawMin and lawMax, in seconds.
 const (
 	lawMin, lawMax = 10.0, 100_000.0
 	lawJobs        = 200
 )
 
 // history feeds jobs of 2 processors, one after the other, whose lifetimes are the quantiles of the law. It returns the
-// instant at which the last has ended, in seconds.
+// instant of the last end, in seconds.
 func (f *fixture) history(cluster, queue string) float64 {
 	f.Helper()
 	now := 0.0
@@ -244,7 +244,7 @@ func (f *fixture) wait(query string) wire.Wait {
 	return w
 }
 
-// problem sends a request that must fail, and returns the error.
+// problem sends a request that must fail, and returns its problem.
 func (f *fixture) problem(path string) wire.Problem {
 	f.Helper()
 	a := f.do(http.MethodGet, path, nil)

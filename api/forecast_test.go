@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// forecasting returns the fixture lively with a forecast of the load.
+// forecasting returns the fixture lively with a load forecast.
 func forecasting(t testing.TB) *fixture {
 	t.Helper()
 	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(10, "declared")}, Load: true})
@@ -40,7 +40,7 @@ func forecasting(t testing.TB) *fixture {
 	return f
 }
 
-// forecast waits for a forecast of the load from the last minutes.
+// forecast waits until there is a load forecast from the last minutes.
 func (f *fixture) forecast() {
 	f.Helper()
 	deadline := time.NewTimer(5 * time.Minute)
@@ -112,7 +112,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestYoungForecast proves that a daemon with few records says so.
+// TestYoungForecast proves that the answer of a daemon with few records reports that.
 func TestYoungForecast(t *testing.T) {
 	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(10)}, Load: true})
 	t.Cleanup(f.pipeline.Close)
@@ -141,8 +141,8 @@ func TestForecastOfAQueue(t *testing.T) {
 	}
 }
 
-// TestNoForecastOfTheLoad checks the answers when there is no forecast: the cluster or queue does not exist, no
-// record was read, there is no forecast yet, or the queue is unknown.
+// TestNoForecastOfTheLoad checks the answers when there is no load forecast: the cluster or queue does not exist, no
+// record was read, or there is no forecast yet.
 func TestNoForecastOfTheLoad(t *testing.T) {
 	f := forecasting(t)
 	if p := f.problem("/v1/forecast?queue=werk"); p.Status != 404 || p.Reason != "unknown_queue" {
@@ -172,7 +172,7 @@ func TestNoForecastOfTheLoad(t *testing.T) {
 	}
 }
 
-// TestForecastTag proves that an answer that the client has is not sent again, and that stale data are marked.
+// TestForecastTag proves that an answer that the client already has is not sent again, and that stale data are marked.
 func TestForecastTag(t *testing.T) {
 	f := forecasting(t)
 	a := f.do(http.MethodGet, "/v1/forecast", nil)
@@ -192,7 +192,7 @@ func TestForecastTag(t *testing.T) {
 	}
 }
 
-// TestLoadMetrics proves that the metrics have the forecast, with few series.
+// TestLoadMetrics proves that the metrics have the load forecast, with few series.
 func TestLoadMetrics(t *testing.T) {
 	f := forecasting(t)
 	body := string(f.do(http.MethodGet, "/metrics", nil).body)
@@ -211,7 +211,8 @@ func TestLoadMetrics(t *testing.T) {
 	}
 }
 
-// TestOneStoryOfSaturation proves that the forecast, the models of a queue and the metrics have the same saturation.
+// TestOneStoryOfSaturation proves that the load forecast, the models of a queue and the metrics report the same
+// saturation.
 func TestOneStoryOfSaturation(t *testing.T) {
 	f := forecasting(t)
 	var events []job.Event

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// FuzzRequest proves that for any request the server does not panic and answers with a status below 500, or 503 for a
-// valid request without an answer now, and that errors are problems with the same status.
+// FuzzRequest proves that for any request the server does not panic and answers with a status below 500, or with 503
+// for a valid request without an answer now, and that errors are problems with the same status.
 func FuzzRequest(f *testing.F) {
 	site := lively(f)
 	handler := site.server.Handler()

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestHistory proves that the days of the started jobs come newest first and in pages, that parameters select, and
-// which requests are refused.
+// TestHistory proves that the days of started jobs come newest first and in pages, that parameters select days and
+// jobs, and that invalid requests are refused.
 func TestHistory(t *testing.T) {
 	f := lively(t)
 	newest := f.pipeline.View("main").At

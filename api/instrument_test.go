@@ -6,7 +6,7 @@ import (
 )
 
 // TestRequestsAreCounted proves that requests are counted by the status of the answer, even if the handler never sets
-// it. They are also counted by method; clients cannot add new values for the method.
+// one, and by method, where clients cannot add new values.
 func TestRequestsAreCounted(t *testing.T) {
 	f := lively(t)
 	f.do(http.MethodGet, "/healthz", nil)
@@ -46,8 +46,8 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// TestTagOfEncodedQuery proves that a request has the same tag in every order and encoding, and another one if a value
-// differs.
+// TestTagOfEncodedQuery proves that a request has the same tag with every order and encoding of its parameters, and
+// another one if a value differs.
 func TestTagOfEncodedQuery(t *testing.T) {
 	f := lively(t)
 	tag := func(query string) string { return f.do(http.MethodGet, "/v1/wait?"+query, nil).header.Get("ETag") }

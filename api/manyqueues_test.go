@@ -33,7 +33,7 @@ func manyQueues(t testing.TB, limit, queues int) *fixture {
 }
 
 // TestFoldedQueue proves that a request for a queue beyond the limit is answered for the queue "other", and that the
-// answer has the requested name. A queue that was never seen is refused, with a message of limited length.
+// answer also has the requested name. A queue that was never seen is refused, with a message of limited length.
 func TestFoldedQueue(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	w := f.wait("queue=q299&procs=2&time_limit=1h")
@@ -70,8 +70,8 @@ func TestFoldedQueue(t *testing.T) {
 	}
 }
 
-// TestMetricsOfManyQueues proves that fewer queues than the limit of queues have detailed series, that sums of
-// counters over queues are complete, and that the limit of queues is counted.
+// TestMetricsOfManyQueues proves that only a part of the queues within the limit have detailed series, that sums of
+// counters over queues are complete, and that queues beyond the limit are counted.
 func TestMetricsOfManyQueues(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	body := string(f.do(http.MethodGet, "/metrics", nil).body)

@@ -24,11 +24,10 @@ func named(o one, name string) []job.Event {
 	return events
 }
 
-// habitual returns a guarded server with a machine of 10 processors. The secret user has run these jobs. 40 jobs
-// "relax" requested 12 h and ran for 1 to 40 minutes. 20 jobs "full" ran until their limit of one hour. Ten jobs
-// "gone" and nine jobs "young" have run too. Now a stranger's job has 6 processors for 10 h, and another job waits
-// for 8. Behind it a "full" and a "young" job wait for more processors than are free, and a "relax" job for 4
-// processors is held.
+// habitual returns a guarded server with a machine of 10 processors. The secret user has run 40 jobs "relax", which
+// requested 12 h and ran for 1 to 40 minutes, 20 jobs "full", which ran until their limit of one hour, ten jobs "gone"
+// and nine jobs "young". Now a stranger's job has 6 processors for 10 h, and another job waits for 8. Behind it a
+// "full" and a "young" job wait for more processors than are free, and a "relax" job for 4 processors is held.
 func habitual(t *testing.T) *guarded {
 	t.Helper()
 	g := guard(t, false, nil)
@@ -78,7 +77,7 @@ func habitual(t *testing.T) *guarded {
 	return g
 }
 
-// me requests the answer about the caller.
+// me requests the caller's own jobs and habits.
 func (g *guarded) me(path, credential string) wire.Me {
 	g.Helper()
 	resp, body := g.ask(http.MethodGet, question{path: path}, credential)
@@ -90,8 +89,8 @@ func (g *guarded) me(path, credential string) wire.Me {
 }
 
 // TestMe proves that a user gets the user's own waiting jobs with names, and the habits of these names: quantiles of
-// the runs, the shortest round limit that would have been long enough for nearly all runs, and the present gain of
-// this limit.
+// the runs, the shortest round limit that would have been long enough for nearly all runs, and how much sooner a job
+// would start now with that limit.
 func TestMe(t *testing.T) {
 	g := habitual(t)
 	m := g.me("/v1/me", userToken)
@@ -139,9 +138,9 @@ func TestMe(t *testing.T) {
 	}
 }
 
-// TestMeShorterStartsSooner proves the gain of a shorter limit. 4 processors are free for ten hours. A job of 4
-// processors with a limit of an hour fits into this time; one with a limit of 40 hours does not. Its forecast equals
-// the one of GET /v1/wait.
+// TestMeShorterStartsSooner checks the gain of a shorter limit. 4 processors are free for ten hours. A job of 4
+// processors with a limit of an hour fits into this time; one with a limit of 40 hours does not. The forecast of the
+// shorter limit equals that of GET /v1/wait.
 func TestMeShorterStartsSooner(t *testing.T) {
 	f := blocked(t)
 	begin := f.now.Sub(epoch()).Seconds()
@@ -179,7 +178,7 @@ func TestMeShorterStartsSooner(t *testing.T) {
 // leastRuns is the number of runs that a habit needs.
 const leastRuns = 10
 
-// TestMeIsForOneself proves which callers are refused. The refusal says how a caller can identify.
+// TestMeIsForOneself proves which callers are refused. The refusal says how a caller can be identified.
 func TestMeIsForOneself(t *testing.T) {
 	g := habitual(t)
 	for _, c := range []struct {

@@ -20,9 +20,9 @@ func (f *fixture) nowIn(queue string) wire.NowQueue {
 	return out.Queues[0]
 }
 
-// TestNowHoles proves which jobs would start at once. Behind a job that waits for all processors, free processors may
-// be used until the time limit of the running job. If no job waits, all free processors may be used for any time. The
-// probability equals that of GET /v1/wait.
+// TestNowHoles checks the jobs that would start at once. Behind a job that waits for all processors, the free
+// processors can be used until the time limit of the running job. If no job waits, all free processors can be used for
+// any time. The probability equals that of GET /v1/wait.
 func TestNowHoles(t *testing.T) {
 	f := holes(t)
 	q := f.nowIn("work")
@@ -57,8 +57,8 @@ func rounded6(x float64) float64 {
 	return out
 }
 
-// TestNowFrontier proves that a smaller number of processors may be used for longer if the remaining ones suffice for
-// the waiting job.
+// TestNowFrontier proves that fewer processors can be used for longer if the remaining ones suffice for the waiting
+// job.
 func TestNowFrontier(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -82,7 +82,7 @@ func TestNowFrontier(t *testing.T) {
 	}
 }
 
-// TestNowRefuses proves that an unknown queue or cluster, and a cluster without records, are refused.
+// TestNowRefuses proves that unknown queues and clusters, and clusters without records, are refused.
 func TestNowRefuses(t *testing.T) {
 	f := holes(t)
 	for path, status := range map[string]int{
@@ -104,8 +104,8 @@ func TestNowRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkNow measures the request for immediate starts, in a pool whose requests are simulated. The view has
-// answered requests before.
+// BenchmarkNow measures GET /v1/now in a pool whose requests are simulated, for a view that has answered requests
+// before.
 func BenchmarkNow(b *testing.B) {
 	f := holes(b)
 	for b.Loop() {

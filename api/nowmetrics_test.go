@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// patience is the maximum time until a condition must be true.
+// patience is the maximum time until a condition must be met.
 const patience = 5 * time.Minute
 
 // series returns the value of a series of /metrics as text. It returns "" if there is none.
@@ -41,7 +41,7 @@ func (f *fixture) value(name string) float64 {
 	return v
 }
 
-// wantSeries waits until a series has a value, because expensive values are computed outside of the scrape.
+// wantSeries waits until a series has a value, because expensive values are computed outside of scrapes.
 func (f *fixture) wantSeries(name, want string) {
 	f.Helper()
 	deadline := time.Now().Add(patience)
@@ -60,8 +60,8 @@ func live(events []job.Event) []job.Event {
 	return events
 }
 
-// TestQueueMetrics proves that every known queue reports its jobs and processors by state, and every source the time of
-// its last record by the daemon's clock. Values without jobs are 0.
+// TestQueueMetrics proves that for every known queue the metrics have the jobs and processors by state, and for every
+// source the time of its last record by the daemon's clock. Without jobs the values are 0.
 func TestQueueMetrics(t *testing.T) {
 	f := serve(t, main(10, "declared"))
 	const told = `waitcast_source_last_line_timestamp_seconds{cluster="main",source="main/log"}`
@@ -87,7 +87,7 @@ func TestQueueMetrics(t *testing.T) {
 		`queue_drifts_total{cluster="main",queue="declared",reason="capacity"}`:                  0,
 		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:                       0,
 		`http_requests_total{code="500",method="get"}`:                                           0,
-		// the clock did not move while events were fed
+		// The clock did not advance while events were fed.
 		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`: float64(epoch().Unix()),
 		`clock_timestamp_seconds`: float64(f.now.UnixMilli()) / 1e3,
 	} {
@@ -100,8 +100,8 @@ func TestQueueMetrics(t *testing.T) {
 	}
 }
 
-// TestPartMetrics proves that the parts of waits are counted by queue, and each job once in both parts. The predicted
-// cause is counted together with the scheduler's cause. For a queue without jobs all counters exist and are 0.
+// TestPartMetrics proves that the parts of waits are counted by queue, each job once in both parts. The predicted cause
+// is counted together with the scheduler's cause. For a queue without jobs all counters exist and are 0.
 func TestPartMetrics(t *testing.T) {
 	f := lively(t)
 	const scored = `waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`
@@ -141,7 +141,7 @@ func TestPartMetrics(t *testing.T) {
 	if got := part("nonzero", "blocked", ""); got != 1 {
 		t.Errorf("%v jobs were blocked, want 1", got)
 	}
-	// 30 s were blocked and 0 were forecast: the median loses half the distance on the logarithmic scale.
+	// 30 s were blocked but 0 s were forecast: the loss of the median is half the distance on the logarithmic scale.
 	if got, want := part("log_pinball", "blocked", `level="0.5",`), math.Log(90./60)/2; math.Abs(got-want) > 1e-9 {
 		t.Errorf("the blocked part loses %v, want %v", got, want)
 	}
@@ -161,12 +161,13 @@ func TestPartMetrics(t *testing.T) {
 	}
 }
 
-// TestForecastWaitMetric proves that the metric equals the answer of GET /v1/wait for the typical job. There is no
-// metric if no job was seen.
+// TestForecastWaitMetric proves that the metric equals the answer of GET /v1/wait for the typical job, and that it does
+// not exist if no job was seen.
 func TestForecastWaitMetric(t *testing.T) {
 	f := lively(t)
 	const labels = `{cluster="main",queue="work",size="2-8"}`
-	// 200 jobs of 2 processors have left; four of 6, 3, 8 and 5 run or wait. The median is 2. No job has a limit.
+	// 200 jobs of 2 processors have left; four jobs, with 6, 3, 8 and 5 processors, run or wait. The median is 2. No
+	// job has a limit.
 	for name, want := range map[string]string{"jobs": "204", "procs": "2", "time_limit_seconds": "0"} {
 		f.wantSeries("waitcast_forecast_wait_"+name+labels, want)
 	}
@@ -194,8 +195,8 @@ func TestForecastWaitMetric(t *testing.T) {
 	}
 }
 
-// TestForecastWaitIsBounded proves that at most 200 pairs of a queue and a size class have forecasts, however many
-// queues there are. These are the pairs with the most jobs.
+// TestForecastWaitIsBounded proves that at most 200 pairs of a queue and a size class have a forecast, those with the
+// most jobs, however many queues there are.
 func TestForecastWaitIsBounded(t *testing.T) {
 	f := serve(t, main(100))
 	var events []job.Event
@@ -224,8 +225,8 @@ func TestForecastWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestCoverageMetrics examines the ratios and means of the newest forecasts. If all forecasts are among the newest,
-// they agree with the counters and with GET /v1/accuracy. Without forecasts there are none.
+// TestCoverageMetrics checks the ratios and means of the newest forecasts. If all forecasts are among the newest, they
+// agree with the counters and with GET /v1/accuracy. Without forecasts there are none.
 func TestCoverageMetrics(t *testing.T) {
 	f := lively(t)
 	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)
@@ -286,8 +287,8 @@ func TestCoverageMetrics(t *testing.T) {
 	}
 }
 
-// TestObservedWaits proves that only waits of jobs whose start is reported as it happens are counted, in classic and
-// native buckets.
+// TestObservedWaits proves that only waits of jobs whose start is read as it happens are counted, in classic and native
+// buckets.
 func TestObservedWaits(t *testing.T) {
 	f := serve(t, main(1000))
 	// This job is read from existing records.
@@ -313,7 +314,8 @@ func TestObservedWaits(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	// A growth of at most 1.1 gives schema 3, which is 2^(1/8). A wait w is then in the bucket ceil(8 log2 w).
+	// A growth of the buckets by a factor of at most 1.1 means schema 3, with the factor 2^(1/8). A wait w is then in
+	// the bucket ceil(8 log2 w).
 	h := f.protobuf("waitcast_observed_wait_seconds", "2-8")
 	if h.GetSchema() != 3 || h.GetZeroCount() != 1 || h.GetSampleCount() != 3 {
 		t.Fatalf("schema %d, %d waits of 0 among %d; want 3, 1, 3", h.GetSchema(), h.GetZeroCount(), h.GetSampleCount())
@@ -356,8 +358,8 @@ func (f *fixture) protobuf(name, size string) *dto.Histogram {
 	}
 }
 
-// TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they
-// wait, run or have left. It ends an hour after the newest of these jobs.
+// TestFlurryMetric proves that 200 or more jobs of one user in a queue within a day count as a burst, whether they
+// wait, run or have left. The burst ends an hour after the newest of these jobs.
 func TestFlurryMetric(t *testing.T) {
 	f := serve(t, main(1000))
 	const series = `waitcast_flurry_active_jobs{cluster="main",queue="flood"}`

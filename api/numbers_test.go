@@ -62,7 +62,7 @@ func (d *document) numbers(s *schema, at []string) [][]string {
 	return out
 }
 
-// with returns a copy of a JSON value in which the member at a path has a value. It creates missing parents.
+// with returns a copy of a JSON value in which the member at a path is set to a value. It creates missing parents.
 func with(body any, path []string, value any) any {
 	if len(path) == 0 {
 		return value
@@ -85,7 +85,7 @@ func with(body any, path []string, value any) any {
 	return out
 }
 
-// companions returns the other members that a number needs, so that the body has no other error.
+// companions returns the other members that a body needs beside a number, so that the body has no other error.
 func companions(path []string) map[string]any {
 	amdahl := map[string]any{"amdahl": map[string]any{"serial": .1, "t1_seconds": 3600}}
 	body := map[string]any{"places": []any{map[string]any{"queue": "work"}}, "runtime": amdahl}
@@ -123,7 +123,7 @@ func (f *fixture) send(method, path, body string) answer {
 }
 
 // TestAbsurdNumbersAreRefused tests all numbers in the OpenAPI document, in queries and in bodies: a value that is NaN,
-// infinite or absurd is answered with 422, and the answer names the parameter.
+// infinite or absurd is refused with status 422, and the answer names the parameter.
 func TestAbsurdNumbersAreRefused(t *testing.T) {
 	f := holes(t)
 	var d document

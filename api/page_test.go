@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestRecent proves that the newest forecasts come first, with their outcomes, that a job without a forecast has none,
-// that "never" is null, that jobs that left without a start are left out, and that no job or user is named.
+// TestRecent proves that the newest forecasts come first, with their outcomes. A job without a forecast has none,
+// "never" is null, jobs that left without a start are left out, and no job or user is named.
 func TestRecent(t *testing.T) {
 	f := lively(t)
 	never := math.Inf(1)

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// describedOperation is the part of an operation in the OpenAPI description that the test uses.
+// describedOperation is the part of an operation in the OpenAPI description that the tests use.
 type describedOperation struct {
 	Parameters []struct {
 		Name, In string
@@ -26,7 +26,7 @@ type describedOperation struct {
 	}
 }
 
-// TestParametersAreRefusedByName calls every operation of the description. It sets each parameter to wrong values of
+// TestParametersAreRefusedByName calls every operation of the description, with each parameter set to wrong values of
 // every kind that its type allows. The answer must name the parameter and have a problem type. New operations are
 // covered automatically.
 func TestParametersAreRefusedByName(t *testing.T) {
@@ -58,8 +58,8 @@ func TestParametersAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestDuplicateMembersAreRefused proves that a member that an object of a body has twice is refused by its name, at any
-// depth, and that the same name in different objects is not.
+// TestDuplicateMembersAreRefused proves that a member that occurs twice in one object of a body is refused by its name,
+// at any depth, while the same name in different objects is allowed.
 func TestDuplicateMembersAreRefused(t *testing.T) {
 	f := lively(t)
 	size := `"sizes":[2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":3600}}`
@@ -88,7 +88,7 @@ func TestDuplicateMembersAreRefused(t *testing.T) {
 	}
 }
 
-// wrongQueries returns queries in which a parameter of a type is wrong.
+// wrongQueries returns queries in which a parameter of the given type has a wrong value.
 func wrongQueries(name string, kind any) []string {
 	q := url.QueryEscape(name) + "="
 	out := []string{q + "1&" + q + "2"}
@@ -127,8 +127,8 @@ func operationsIn(t *testing.T, f *fixture) map[string]describedOperation {
 	return out
 }
 
-// refused sends an invalid request as an administrator. The answer must be a problem with a type that names the
-// parameter, if one is given.
+// refused sends an invalid request as an administrator. The answer must be a problem with a type. If parameter is not
+// empty, the answer must name it.
 func (f *fixture) refused(method, path, body, parameter string) {
 	f.Helper()
 	r := httptest.NewRequestWithContext(f.Context(), method, path, strings.NewReader(body))
@@ -149,7 +149,7 @@ func (f *fixture) refused(method, path, body, parameter string) {
 	}
 }
 
-// TestProblemsHaveTypes proves that refusals for reasons other than a parameter have their own types.
+// TestProblemsHaveTypes proves that refusals that are not about a parameter have their own types.
 func TestProblemsHaveTypes(t *testing.T) {
 	f := lively(t)
 	for path, want := range map[string]string{

@@ -86,7 +86,7 @@ func TestQueues(t *testing.T) {
 	f.get("/v1/queues?cluster=main", &got)
 }
 
-// TestQueuesOldestPicture proves that with several clusters the age of the answer is the age of the oldest picture. A
+// TestQueuesOldestPicture proves that with several clusters the age of the answer is that of the oldest picture. A
 // cluster without records has the oldest picture.
 func TestQueuesOldestPicture(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "a"}, pipeline.ClusterConfig{Name: "b"},
@@ -112,8 +112,8 @@ func TestQueuesOldestPicture(t *testing.T) {
 	check(at(50), 50, false)
 }
 
-// TestModels proves that a queue's models have the Kolmogorov-Smirnov distance, which is small if the law is right,
-// and Song's chains, whose size the data determine.
+// TestModels proves that a queue's models have the Kolmogorov-Smirnov distance, which is small if the law is right, and
+// Song's chains, with as many states as the data need.
 func TestModels(t *testing.T) {
 	f := lively(t)
 	var got wire.Models
@@ -149,8 +149,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestETag proves that a client that already has an answer gets 304 as long as the answer is valid. It is valid until
-// an event, or until it becomes stale. A forecast is valid until the next second.
+// TestETag proves that a client that already has an answer gets status 304 as long as the answer is valid: until an
+// event, or until it becomes stale. A forecast is valid until the next second.
 func TestETag(t *testing.T) {
 	f := lively(t)
 	for path, clock := range map[string]bool{
@@ -214,8 +214,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestMetricsLint proves that the metrics follow Prometheus' recommendations, and that their labels are few and known,
-// whatever is requested.
+// TestMetricsLint proves that the metrics follow Prometheus' recommendations, and that their labels have few and known
+// values, whatever is requested.
 func TestMetricsLint(t *testing.T) {
 	f := lively(t)
 	for _, method := range []string{"GET", "BREW", "PROPFIND"} {
@@ -348,9 +348,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestQueueRules proves that the rules of a queue describe what the forecasts use. These are a configured policy, the
-// priorities of the jobs, or the rules that were learnt from the starts. If more starts are needed, the rules say how
-// many. They are given in words and numbers.
+// TestQueueRules proves that the rules of a queue in the answer are those that the forecasts use: a configured policy,
+// the priorities of the jobs, or rules that were learnt from the starts. If more starts are needed, the answer has
+// their number. The rules are given in words and numbers.
 func TestQueueRules(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "configured", Procs: 10, Policy: "fcfs"},
 		pipeline.ClusterConfig{Name: "priorities", Procs: 10}, pipeline.ClusterConfig{Name: "young", Procs: 10})

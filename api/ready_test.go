@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// ready checks the status and the text of /readyz, plain and strict.
+// ready checks the status and the text of /readyz, and with strict=true.
 func (f *fixture) ready(status int, text string) {
 	f.Helper()
 	strict := http.StatusServiceUnavailable
@@ -54,8 +54,8 @@ func denied(path string) tail.Problem {
 		Err: &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}}
 }
 
-// TestReady proves that a server is healthy at once. It is ready when one cluster can be forecast and every source
-// was read to its end or failed. Later failures make it unready only if strict is requested.
+// TestReady proves that a server is healthy at once, and ready when one cluster can be forecast and every source was
+// read to its end or failed. Later failures make it unready only if strict is requested.
 func TestReady(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
 	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
@@ -86,7 +86,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestReadyMiddle proves that a server that has read its only log up to the middle is not ready.
+// TestReadyMiddle proves that a server that has read only a part of its only log is not ready.
 func TestReadyMiddle(t *testing.T) {
 	f := serve(t, main(4))
 	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")
@@ -96,7 +96,8 @@ func TestReadyMiddle(t *testing.T) {
 }
 
 // TestReadySameWords proves that /readyz, /v1/health and the metrics give source, file and reason in the same words,
-// whatever the name of a file contains. A condition keeps its beginning while it lasts.
+// whatever characters the name of a file has. The beginning of a condition stays the same as long as the condition
+// lasts.
 func TestReadySameWords(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -128,7 +129,7 @@ func TestReadySameWords(t *testing.T) {
 	}
 }
 
-// TestReadyStale proves that /v1/health gives the reason why answers are stale, and that they are not stale before the
+// TestReadyStale proves that /v1/health has the reason why answers are stale, and that they are not stale before the
 // limit.
 func TestReadyStale(t *testing.T) {
 	f := serve(t, main(4))
@@ -161,9 +162,9 @@ func TestReadyStale(t *testing.T) {
 	}
 }
 
-// TestReadyClock proves that records ahead of the clock, and a log with a wrong clock, are ordinary conditions.
-// /readyz, /v1/health and the metrics show them in the same words. A condition has one beginning, however many such
-// records there are, and ends when they end.
+// TestReadyClock proves that records ahead of the clock, and a log with a wrong clock, cause ordinary conditions, which
+// /readyz, /v1/health and the metrics show in the same words. However many such records there are, the condition has
+// one beginning, and ends when they end.
 func TestReadyClock(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// BenchmarkScrape measures GET /metrics of a cluster with 10,000 running and 20,000 queued jobs in six queues of 40
-// users. It uses the same view again and again, and then a new view for each scrape, as on a busy cluster.
+// BenchmarkScrape measures GET /metrics for a cluster with 10,000 running and 20,000 queued jobs of 40 users in six
+// queues: with the same view each time, and with a new view for each scrape, as on a busy cluster.
 func BenchmarkScrape(b *testing.B) {
 	f, last := multitude(b, 10_000, 20_000)
 	handler := f.server.Handler()

@@ -113,10 +113,10 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 // clock returns the fixture's time.
 func (f *fixture) clock() time.Time { return f.now }
 
-// question is a request that every endpoint can answer.
+// question is a valid request to an endpoint.
 type question struct{ path, body string }
 
-// questions returns a request for each pattern that is not itself a path.
+// questions returns a request for each pattern that is not a path itself.
 func questions() map[string]question {
 	size := `{"places":[{"queue":"work"}],"sizes":[2,4],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":3600}}}`
 	return map[string]question{
@@ -169,7 +169,7 @@ func (g *guarded) ask(method string, q question, credential string) (answer, str
 	return answer{status: resp.StatusCode, header: resp.Header}, string(body)
 }
 
-// rights reads the table of docs/security.md: the cells of each pattern.
+// rights reads the table in docs/security.md: the cells for each pattern.
 func rights(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/security.md")
@@ -184,9 +184,9 @@ func rights(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestAuthorizationMatrix sends every endpoint four kinds of credentials: none, a wrong one, a user's and an
-// administrator's, over HTTP and HTTPS. The answers must follow the table in docs/security.md. The test fails for an
-// endpoint that is missing in the table.
+// TestAuthorizationMatrix sends requests to every endpoint with four kinds of credentials: none, a wrong one, a user's
+// and an administrator's, over HTTP and HTTPS. The answers must follow the table in docs/security.md. The test fails if
+// an endpoint is missing in the table.
 func TestAuthorizationMatrix(t *testing.T) {
 	table := rights(t)
 	for _, secure := range []bool{false, true} {
@@ -278,8 +278,8 @@ func (g *guarded) headers(pattern string, resp answer) {
 	}
 }
 
-// TestOwnJobs proves that a user sees the user's own jobs with names and no other jobs, and that an administrator
-// sees all jobs. It also proves for each setting which callers see names, and in which form.
+// TestOwnJobs proves that a user sees the user's own jobs with names and no other jobs, and that an administrator sees
+// all jobs. For each setting it also proves which callers see names, and in which form.
 func TestOwnJobs(t *testing.T) {
 	users := func(g *guarded, credential string) map[string]string {
 		t.Helper()
@@ -350,8 +350,8 @@ func TestOwnJobs(t *testing.T) {
 	}
 }
 
-// TestAskingInOthersNames proves who may send requests in another user's name. It covers every request with a user,
-// an account, a user's runs or a running job.
+// TestAskingInOthersNames proves who may send requests in another user's name, for every request with a user, an
+// account, a user's runs or a running job.
 func TestAskingInOthersNames(t *testing.T) {
 	g := guard(t, false, nil)
 	size := func(more string) string {
@@ -417,8 +417,8 @@ func TestDefaultInstallation(t *testing.T) {
 	}
 }
 
-// TestProblemsEverywhere proves that the refusals of the mux have the form of RFC 9457, with the allowed methods.
-// Bodies that are too long or invalid give a status of 4xx.
+// TestProblemsEverywhere proves that the mux refuses requests in the form of RFC 9457, with the allowed methods. Bodies
+// that are too long or invalid give status 4xx.
 func TestProblemsEverywhere(t *testing.T) {
 	g := guard(t, false, nil)
 	for _, c := range []struct {

@@ -37,7 +37,7 @@ func (f *fixture) post(path string, body any) answer {
 	return answer{rec.Code, rec.Header(), rec.Body.Bytes()}
 }
 
-// size requests advice, which must be given.
+// size requests advice, and fails if there is none.
 func (f *fixture) size(q *wire.SizeRequest) wire.Size {
 	f.Helper()
 	a := f.post("/v1/size", q)
@@ -60,10 +60,10 @@ func table(points ...float64) wire.Runtime {
 }
 
 // twoNodes returns a machine of two nodes. Jobs with one node have the given lifetimes in turn. Jobs with both nodes
-// have repeatedly waited for the end of such a job. One of these jobs has run for age.
+// have repeatedly waited for the end of such a job. One job with one node has run for age.
 func twoNodes(t testing.TB, age time.Duration, lives ...float64) *fixture {
 	nodes := cluster.PoolConfig{Name: "nodes", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 2}}
-	// All waits should follow from the lifetimes. Therefore the prior errors of other logs are left out.
+	// All waits should follow from the lifetimes, so the prior errors of other logs are left out.
 	f := serveWith(t, pipeline.Config{Engine: engine.Config{Prior: &engine.Prior{{0}, {0}}},
 		Clusters: []pipeline.ClusterConfig{{Name: "main", Procs: 2, Pools: []cluster.PoolConfig{nodes}}}})
 	limit := time.Duration(slices.Max(lives)) * time.Second
@@ -86,7 +86,7 @@ func twoNodes(t testing.TB, age time.Duration, lives ...float64) *fixture {
 	return f
 }
 
-// tick adds an instant to the log: a job is submitted and cancelled.
+// tick adds an instant to the log: a job that is submitted and cancelled.
 func (f *fixture) tick(cluster, queue string, seconds float64) {
 	f.Helper()
 	ev := job.Event{Kind: job.Submit, Cluster: cluster, ID: fmt.Sprint("tick", seconds), Time: at(seconds),
@@ -115,9 +115,9 @@ func (f *fixture) candidate(s *wire.Size, queue string, procs int) wire.SizeCand
 	return wire.SizeCandidate{}
 }
 
-// TestSizeTwoNodes proves Downey's example (1996, section 1.1) from the log to the answer. One of two nodes is busy.
+// TestSizeTwoNodes checks Downey's example (1996, section 1.1) from the log to the answer. One of two nodes is busy.
 // The program takes 1 h on one node and 35 min on both. All jobs take an hour. So the advice changes when the running
-// job has 25 minutes left, at the age of 35 minutes.
+// job has 25 minutes left, at an age of 35 minutes.
 func TestSizeTwoNodes(t *testing.T) {
 	for minutes, want := range map[int]int{1: 1, 20: 1, 34: 1, 36: 2, 45: 2, 59: 2} {
 		f := twoNodes(t, time.Duration(minutes)*time.Minute, 3600)
@@ -136,9 +136,9 @@ func TestSizeTwoNodes(t *testing.T) {
 	}
 }
 
-// TestSizeTwoNodesUncertain proves that the mean of an uncertain remaining time decides. Half of the jobs take 30
-// minutes, and half take 100. A young job has more than 25 minutes left on average. A job of 90 minutes has at most
-// about 10.
+// TestSizeTwoNodesUncertain proves that the mean decides if the remaining time is uncertain. Half of the jobs take 30
+// minutes, and half take 100. A young job has more than 25 minutes left on average. A job with an age of 90 minutes has
+// at most about 10.
 func TestSizeTwoNodesUncertain(t *testing.T) {
 	seen := map[int]bool{}
 	for _, minutes := range []int{2, 10, 25, 35, 50, 65, 72, 78, 85, 95} {
@@ -158,7 +158,7 @@ func TestSizeTwoNodesUncertain(t *testing.T) {
 	}
 }
 
-// busy returns a cluster of two queues with their own pools, one of which is full, and a second cluster that is idle.
+// busy returns a cluster of two queues with separate pools, one of which is full, and a second cluster that is idle.
 func busy(t testing.TB) *fixture {
 	pools := []cluster.PoolConfig{{Name: "big", Queues: []string{"full"}, Has: cluster.Vector{cluster.Procs: 64}},
 		{Name: "little", Queues: []string{"free"}, Has: cluster.Vector{cluster.Procs: 16}}}
@@ -184,8 +184,8 @@ func busy(t testing.TB) *fixture {
 	return f
 }
 
-// TestSizeAcrossQueues proves that queues and clusters compete in one answer, that a size that only some have is left
-// out for the others with the reason, and that gains are relative to the request.
+// TestSizeAcrossQueues proves that queues and clusters compete in one answer, that a size that does not exist in all of
+// them is left out where it does not, with the reason, and that gains are relative to the request.
 func TestSizeAcrossQueues(t *testing.T) {
 	f := busy(t)
 	q := wire.SizeRequest{
@@ -276,8 +276,8 @@ func TestSizeObjectives(t *testing.T) {
 	}
 }
 
-// TestSizeRanges proves which sizes are tried if none are named: all of a short range, round ones of a long one, never
-// beyond the machine or the table.
+// TestSizeRanges proves which sizes are tried if the request names none: all of a short range, round ones of a long
+// range, never more than the machine or the table has.
 func TestSizeRanges(t *testing.T) {
 	f := busy(t)
 	linear := wire.Runtime{Amdahl: &wire.RuntimeAmdahl{T1Seconds: 1e5}}
@@ -315,8 +315,7 @@ func TestSizeRanges(t *testing.T) {
 	}
 }
 
-// TestSizeHistory proves that the scaling of a program is learnt from its own runs, of the requested user and name
-// only.
+// TestSizeHistory proves that the scaling of a program is learnt from its own runs, by the requested user and name.
 func TestSizeHistory(t *testing.T) {
 	f := serve(t, main(64))
 	now := f.history("main", "work")
@@ -354,8 +353,8 @@ func TestSizeHistory(t *testing.T) {
 	}
 }
 
-// TestSizeRunning proves the advice for a malleable running job: to expand into free processors, to keep its size if
-// more gain nothing or less than the minimum gain, and to shrink if processors have a price.
+// TestSizeRunning checks the advice for a malleable running job: to expand into free processors, to keep its size if
+// more processors gain nothing or less than the minimum gain, and to shrink if processors have a price.
 func TestSizeRunning(t *testing.T) {
 	f := busy(t)
 	ask := func(change func(*wire.SizeRequest)) wire.Size {
@@ -397,14 +396,14 @@ func TestSizeRunning(t *testing.T) {
 		Places: []wire.Place{{Cluster: "main"}}, Sizes: []int{32}, Running: &wire.SizeRunning{JobID: "r"},
 		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{T1Seconds: 60_000}},
 	})
-	// 1000 s on 60 processors, of which 290 have passed
+	// The job takes 1000 s on 60 processors, of which 290 s have passed.
 	if got := *f.candidate(&named, "full", 60).MeanFinish; math.Abs(got-710) > 1e-6 {
 		t.Errorf("job r has %v s left, want 710", got)
 	}
 }
 
-// TestSizeStanding proves that given advice stays until other advice is better by enough, and until the given advice
-// has stood for long enough.
+// TestSizeStanding proves that given advice stays until it has stood for long enough and other advice is better by
+// enough.
 func TestSizeStanding(t *testing.T) {
 	f := busy(t)
 	ask := func(procs int, since time.Time, gain, hold float64) wire.SizeAdvice {
@@ -527,10 +526,10 @@ func sixtyFour() *wire.SizeRequest {
 	}
 }
 
-// TestSizeWork proves that an answer of 64 candidates does a limited amount of work if the view has answered requests
-// before. The work does not grow with the number of jobs of the cluster. The test counts allocations. About 150 per
-// candidate are waitcast's own. With the race detector there are several times as many, because it prevents pools
-// from sharing memory.
+// TestSizeWork proves that an answer with 64 candidates needs a limited amount of work if the view has answered
+// requests before, and that this does not grow with the number of jobs of the cluster. The test counts allocations.
+// About 150 per candidate are waitcast's own. With the race detector there are several times as many, because it
+// prevents pools from sharing memory.
 func TestSizeWork(t *testing.T) {
 	var allocations []float64
 	for _, size := range []struct{ running, queued int }{{100, 20}, {400, 80}} {
@@ -547,7 +546,8 @@ func TestSizeWork(t *testing.T) {
 	}
 }
 
-// BenchmarkSize measures an answer of 64 candidates through the whole handler. The view has answered requests before.
+// BenchmarkSize measures an answer with 64 candidates through the whole handler, for a view that has answered requests
+// before.
 func BenchmarkSize(b *testing.B) {
 	for _, size := range []struct{ running, queued int }{{100, 20}, {1000, 200}} {
 		b.Run(fmt.Sprintf("running=%d,queued=%d", size.running, size.queued), func(b *testing.B) {

@@ -23,15 +23,15 @@ func main(procs int, queues ...string) pipeline.ClusterConfig {
 	return pipeline.ClusterConfig{Name: "main", Procs: procs, Queues: queues}
 }
 
-// near reports whether two numbers agree within the tolerance of the answers: 0.1 s of rounding, and 0.001 of the
-// value from headqueue.
+// near reports whether two numbers agree within 0.51 s plus 0.0011 of the wanted value: answers are rounded to 0.1 s,
+// and headqueue's values are accurate to 0.001.
 func near(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= .51+.0011*want
 }
 
-// TestWaitNow proves three things. If the last job that fitted did not wait, the next one that fits is expected to
-// start at once. The forecast is not a single value while only one wait is known. The answer says on how few waits it
-// is based.
+// TestWaitNow proves that if the last job that fitted did not wait, the next one that fits is expected to start at
+// once. Even so, while only one wait is known, the forecast is not a single value. The answer has the number of waits
+// on which it is based.
 func TestWaitNow(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 4, submit: 5, start: 5, end: -1}.events("main")...)
@@ -76,7 +76,7 @@ func TestWaitNow(t *testing.T) {
 }
 
 // TestWaitOneRunningJob checks the explanation of a forecast behind one running job of age a with a known law: the
-// model, the state of the pool, and Downey's answer. By eq. 4 of Downey 1996 its median is sqrt(tmax a) - a. The
+// model, the state of the pool, and Downey's answer, whose median is sqrt(tmax a) - a by eq. 4 of Downey 1996. The
 // forecast itself rises, is never negative, and has probabilities that agree with its quantiles.
 func TestWaitOneRunningJob(t *testing.T) {
 	f := serve(t, main(10))
@@ -145,8 +145,8 @@ func TestReasonOfLearntWaits(t *testing.T) {
 	}
 }
 
-// TestStartBy proves that the probability of a start by an instant comes from the same distribution as start_within,
-// in GET and POST. The levels are bounds of the probability. The instant can also be given as a duration from now.
+// TestStartBy proves that the probability of a start by an instant comes from the same distribution as start_within, in
+// GET and POST. The levels bound the probability. The instant may also be given as a duration from now.
 func TestStartBy(t *testing.T) {
 	f := lively(t)
 	const ask = "queue=work&procs=4&time_limit=2h"
@@ -235,8 +235,8 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// TestWaitBehindQueue proves that the answer counts the jobs ahead but not the held jobs. A job that could start if
-// it were alone waits for the jobs ahead.
+// TestWaitBehindQueue proves that the answer counts the jobs ahead except held ones. A job that could start if it were
+// alone waits for the jobs ahead.
 func TestWaitBehindQueue(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -264,8 +264,8 @@ func TestWaitBehindQueue(t *testing.T) {
 	}
 }
 
-// TestWaitErrors proves that a question without an answer gets a problem document with a status. Where no forecast is
-// possible, the document also has a machine-readable reason and a hint.
+// TestWaitErrors proves that a request without an answer gets a problem with a status. If no forecast is possible, the
+// problem also has a machine-readable reason and a hint.
 func TestWaitErrors(t *testing.T) {
 	busy := func(f *fixture) {
 		f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)
@@ -323,8 +323,8 @@ func TestWaitErrors(t *testing.T) {
 	}
 }
 
-// TestWaitNames proves which parameters a client may leave out: the queue or the cluster if there is only one, and
-// procs if the client gives nodes.
+// TestWaitNames proves which parameters may be left out: the queue or the cluster if there is only one, and procs if
+// nodes are given.
 func TestWaitNames(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -342,7 +342,7 @@ func TestWaitNames(t *testing.T) {
 	}
 }
 
-// TestWaitClusters proves that clusters are kept apart, and that a client must name one if there are several.
+// TestWaitClusters proves that clusters are separate, and that a request must name one if there are several.
 func TestWaitClusters(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "small", Procs: 4}, pipeline.ClusterConfig{Name: "large"})
 	f.feed("small", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("small")...)
@@ -363,7 +363,7 @@ func TestWaitClusters(t *testing.T) {
 }
 
 // TestWaitStale proves that an answer has its age. If the age exceeds the limit, the answer is marked as stale and is
-// computed for the instant of the newest record. A record from the future has age 0.
+// computed as of the newest record. With a record from the future the age is 0.
 func TestWaitStale(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")

@@ -17,8 +17,8 @@ import (
 const hour = 3600.
 
 // holes returns a machine of 10 processors. Again and again one job of 6 processors runs to its limit of 5 h, and one
-// job of all 10 waits behind it. Meanwhile 4 processors are free, and only a job that ends in time may use them. The
-// history ends 600 s after such a pair has arrived. A second pool of 4 processors is empty.
+// job of all 10 waits behind it. Meanwhile 4 processors are free, and only a job that ends in time can use them. The
+// history ends 600 s after the submission of such a pair. A second pool of 4 processors is empty.
 func holes(t testing.TB) *fixture {
 	pools := []cluster.PoolConfig{
 		{Name: "work", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 10}},
@@ -69,8 +69,8 @@ func (f *fixture) waits(q *wire.WaitsRequest) wire.Waits {
 	return out
 }
 
-// TestWaitsRank proves that the answer orders the candidates of all limits by their starts. A shorter limit, which lets
-// the job into a hole, comes first, and the answer says so.
+// TestWaitsRank proves that the answer orders the candidates of all limits by their starts. A shorter limit, with which
+// the job fits into the free time, comes first, and the answer states this.
 func TestWaitsRank(t *testing.T) {
 	f := holes(t)
 	work := []wire.Place{{Queue: "work"}}
@@ -107,8 +107,8 @@ func TestWaitsRank(t *testing.T) {
 	}
 }
 
-// TestWaitsRankByFinish proves that with a runtime the finish decides: 10 processors wait for hours, but the job on
-// them finishes sooner.
+// TestWaitsRankByFinish proves that if a runtime is given, the finish decides: the job on 10 processors waits for
+// hours, but finishes sooner.
 func TestWaitsRankByFinish(t *testing.T) {
 	f := holes(t)
 	q := &wire.WaitsRequest{Places: []wire.Place{{Queue: "work"}}, Procs: []int{4, 10},
@@ -136,7 +136,7 @@ func TestWaitsRankByFinish(t *testing.T) {
 	}
 }
 
-// TestWaitsRefuses proves that each bad question gets a problem that names the bad field.
+// TestWaitsRefuses proves that each invalid request gets a problem that names the invalid field.
 func TestWaitsRefuses(t *testing.T) {
 	f := holes(t)
 	for _, c := range []struct{ body, want string }{

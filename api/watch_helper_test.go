@@ -26,7 +26,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The tests here run in bubbles of testing/synctest, each with its own clock, over unbuffered connections in memory.
+// These tests run in bubbles of testing/synctest, each with its own clock, over unbuffered connections in memory.
 
 // pipes is a listener whose connections are in memory.
 type pipes struct {
@@ -110,7 +110,7 @@ func (s *station) set(now time.Time) {
 	s.clock.Store(&now)
 }
 
-// stop ends the server as a stop of the daemon does. The server must end without any further help.
+// stop ends the server as a stop of the daemon does. The server must end by itself.
 func (s *station) stop() {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -127,7 +127,7 @@ func (s *station) stop() {
 // event is one event that a client received.
 type event struct{ id, name, data string }
 
-// ear is a client that reads the events.
+// ear is a watching client that records the events.
 type ear struct {
 	status int
 	header http.Header
@@ -140,7 +140,7 @@ type ear struct {
 	ended  bool
 }
 
-// listen subscribes. The ear collects what it receives until the stream ends.
+// listen subscribes. The ear records the events until the stream ends.
 func (s *station) listen(question *wire.SizeRequest, lastID string) *ear {
 	s.Helper()
 	body, err := json.Marshal(question)
@@ -203,7 +203,7 @@ func (e *ear) read(body io.ReadCloser) {
 	e.mu.Unlock()
 }
 
-// events returns what the client has received once every goroutine is idle.
+// events returns the events that the client has received by the time when every goroutine is idle.
 func (e *ear) events() []event {
 	synctest.Wait()
 	e.mu.Lock()
@@ -241,8 +241,8 @@ func (s *station) step(events ...job.Event) {
 	s.rest()
 }
 
-// flip changes the state of the busy node. The node becomes free when its job has run for an hour, and becomes busy
-// again one minute after that.
+// flip changes the state of the busy node. It becomes free when its job has run for an hour, and busy again one minute
+// later.
 func (s *station) flip(round int) {
 	s.Helper()
 	if round%2 == 0 {
@@ -259,7 +259,7 @@ func (s *station) flip(round int) {
 		start: s.began, end: -1}.events("main")...)
 }
 
-// watching runs a test in a bubble. The machine has two nodes, and one of them is busy.
+// watching runs a test in a bubble, with a machine of two nodes, one of which is busy.
 func watching(t *testing.T, test func(*testing.T, *station)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func watching(t *testing.T, test func(*testing.T, *station)) {
 	})
 }
 
-// tickAt passes an event of the log that only shows that the given number of seconds has passed.
+// tickAt passes an event to the log that only advances its time by the given number of seconds.
 func (s *station) tickAt(after float64) {
 	s.Helper()
 	then := s.now.Add(time.Duration(after * float64(time.Second)))

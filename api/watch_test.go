@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// TestWatchHears proves that a client gets the present advice at once and the next advice when it changes. While the
-// advice stays the same, the client gets only the sign that the connection still works.
+// TestWatchHears proves that a client gets the present advice at once, and new advice when it changes. While the advice
+// stays the same, the client gets only heartbeats.
 func TestWatchHears(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		e := s.listen(oneOrTwoNodes(), "")
@@ -47,8 +47,7 @@ func TestWatchHears(t *testing.T) {
 	})
 }
 
-// TestWatchSteady proves that a client does not get a new advice whose gain is below the least gain that this client
-// asked for.
+// TestWatchSteady proves that a client does not get new advice whose gain is below the minimum gain in its own request.
 func TestWatchSteady(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		calm, nervous := oneOrTwoNodes(), oneOrTwoNodes()
@@ -66,8 +65,8 @@ func TestWatchSteady(t *testing.T) {
 }
 
 // TestWatchResumes proves that a client that reconnects with the id of the newest event receives nothing until the
-// advice changes, even from a restarted daemon. A client that missed a change receives it at once. An invalid id does
-// no harm.
+// advice changes, even from a restarted daemon. A client that missed a change receives the new advice at once. An
+// invalid id does no harm.
 func TestWatchResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 0)
@@ -102,8 +101,8 @@ func TestWatchResumes(t *testing.T) {
 	})
 }
 
-// TestWatchSlow proves that the server drops a client that does not read, after its time limit, and counts it. Other
-// clients still get their events.
+// TestWatchSlow proves that a client that does not read is disconnected after its time limit and counted. Other clients
+// still get their events.
 func TestWatchSlow(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		body, err := json.Marshal(oneOrTwoNodes())
@@ -143,8 +142,8 @@ func TestWatchSlow(t *testing.T) {
 	})
 }
 
-// TestWatchSharesWork proves that clients with the same question share one evaluation per view, and that a view without
-// news needs no evaluation.
+// TestWatchSharesWork proves that clients with the same request share one evaluation per view, and that a view without
+// changes needs no evaluation.
 func TestWatchSharesWork(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		var all []*ear
@@ -174,8 +173,8 @@ func TestWatchSharesWork(t *testing.T) {
 	})
 }
 
-// TestWatchBounded proves that the server refuses a client beyond the maximum. When a client disconnects, another one
-// is accepted. A client that is refused because of its request does not count.
+// TestWatchBounded proves that a client beyond the maximum is refused. When a client disconnects, another one is
+// accepted. A client that is refused because of its request does not count.
 func TestWatchBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 2)
@@ -203,8 +202,8 @@ func TestWatchBounded(t *testing.T) {
 	})
 }
 
-// TestWatchTellsProblems proves that a client gets the reason when its question can no longer be answered, and gets
-// advice again once it can.
+// TestWatchTellsProblems proves that a client gets the reason when its request can no longer be answered, and advice
+// again when it can.
 func TestWatchTellsProblems(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		q := oneOrTwoNodes()
@@ -237,10 +236,10 @@ func TestWatchStale(t *testing.T) {
 	})
 }
 
-// heartbeats is a time in which there are at least two heartbeats.
+// heartbeats is a time that contains at least two heartbeats.
 const heartbeats = 40 * time.Second
 
-// TestWatchRefuses proves that the server refuses a question that cannot be watched, before it streams anything.
+// TestWatchRefuses proves that a request that cannot be watched is refused before the stream begins.
 func TestWatchRefuses(t *testing.T) {
 	f := twoNodes(t, 5*time.Minute, 3600)
 	for query, want := range map[string]string{
@@ -267,9 +266,9 @@ func TestWatchRefuses(t *testing.T) {
 	}
 }
 
-// TestWatchMany proves that the memory of 1,000 clients does not grow under steady load. There is a view every
-// second, and new advice for all of them every ten seconds, for one minute of the bubble's clock. With WAITCAST_LONG
-// the test runs for five minutes of that clock, and then for five real minutes over loopback.
+// TestWatchMany proves that the memory for 1,000 clients does not grow under steady load: a view every second, and new
+// advice for all of them every ten seconds, for one minute of the bubble's clock. With WAITCAST_LONG the test runs for
+// five minutes of that clock.
 func TestWatchMany(t *testing.T) {
 	seconds := 60
 	if long() {
@@ -278,7 +277,7 @@ func TestWatchMany(t *testing.T) {
 	watching(t, func(_ *testing.T, s *station) { s.crowd(1000, seconds) })
 }
 
-// crowd lets clients watch for a number of seconds.
+// crowd lets a number of clients watch for a number of seconds.
 func (s *station) crowd(clients, seconds int) {
 	s.Helper()
 	ears := make([]*ear, clients)
@@ -320,7 +319,7 @@ func (s *station) crowd(clients, seconds int) {
 	}
 }
 
-// TestWatchLoopback does the same as TestWatchMany over real connections and with a real clock.
+// TestWatchLoopback does the same as TestWatchMany for five minutes over real connections and with a real clock.
 func TestWatchLoopback(t *testing.T) {
 	if !long() {
 		t.Skip("five minutes of 1,000 connections: only with WAITCAST_LONG=1")

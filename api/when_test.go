@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhen proves that the answer covers the next full hours, that quantiles rise, that a larger job waits at least as
-// long, and that the same question gets the same answer. It also proves which questions are refused.
+// long, and that the same request gets the same answer. It also proves which requests are refused.
 func TestWhen(t *testing.T) {
 	f := forecasting(t)
 	var small, large, again wire.When

@@ -37,7 +37,7 @@ func worked(t testing.TB) *fixture {
 }
 
 // TestWorkload proves that every model streams the requested number of jobs, as SWF and as JSON lines. The same seed
-// gives the same jobs, and no job carries a name.
+// gives the same jobs, and no job has a name.
 func TestWorkload(t *testing.T) {
 	f := worked(t)
 	for _, model := range []string{"lublin", "markov", "uniform_log", "users"} {
@@ -93,8 +93,7 @@ func records(t *testing.T, body []byte) []swf.Record {
 	}
 }
 
-// TestWorkloadHours proves that the parameter hours ends a workload, and that the parameter jobs ends it when both are
-// given.
+// TestWorkloadHours proves that the parameter hours ends a workload, and that the parameter jobs can end it earlier.
 func TestWorkloadHours(t *testing.T) {
 	f := worked(t)
 	day := records(t, f.do(http.MethodGet, "/v1/workload?queue=busy&hours=48&seed=1", nil).body)
@@ -106,8 +105,7 @@ func TestWorkloadHours(t *testing.T) {
 	}
 }
 
-// TestWorkloadRefused proves that a refusal says what is wrong with the request, or which data the model does not
-// have.
+// TestWorkloadRefused proves that a refusal has the mistake in the request, or the data that the model lacks.
 func TestWorkloadRefused(t *testing.T) {
 	f := lively(t)
 	for query, want := range map[string]struct {
@@ -149,7 +147,7 @@ func (l *leaver) Write(b []byte) (int, error) {
 }
 
 // TestWorkloadEndsWithTheClient proves that the server stops drawing a workload of ten million jobs when its client has
-// left, and that the client's place is then free.
+// disconnected, and that another client can then be served in its place.
 func TestWorkloadEndsWithTheClient(t *testing.T) {
 	f := worked(t)
 	for range 5 { // more than the server draws at once

@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// clock is a wall clock that stands still until a test moves it.
+// clock is a wall clock that does not advance until a test changes it.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)} }
@@ -41,7 +41,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// line returns a token's line of the tokens file.
+// line returns the line of a token in the tokens file.
 func line(t testing.TB, secret, role, user string) string {
 	t.Helper()
 	text, err := (&token.Token{Name: secret + "'s", Role: role, User: user, SHA256: token.Hash(secret)}).Line()
@@ -61,7 +61,7 @@ func hash(t testing.TB, password string) string {
 	return string(h)
 }
 
-// gate is a guard before a handler that answers with the caller's name.
+// gate is a guard in front of a handler that answers with the caller's role, name and credential.
 type gate struct {
 	testing.TB
 	*access.Guard
@@ -170,8 +170,8 @@ func TestTokensFileReload(t *testing.T) {
 	ok(1)
 }
 
-// TestTokensFileMistakes proves that a message about a mistake gives its line and says what to do, and that a daemon
-// does not start with such a file.
+// TestTokensFileMistakes proves that the message about a mistake has the line and advice, and that a daemon does not
+// start with such a file.
 func TestTokensFileMistakes(t *testing.T) {
 	good := line(t, "first", "user", "alice")
 	for name, c := range map[string]struct{ text, want string }{
@@ -204,9 +204,9 @@ func TestTokensFileMistakes(t *testing.T) {
 	}
 }
 
-// TestPasswords proves which role a user of the web-config file has. The server refuses other users and wrong
-// passwords with both challenges. Tokens work as well. A caller without credentials can only see whether the daemon
-// is alive. Users are added and removed with the file.
+// TestPasswords proves which role a user of the web-config file has. The server refuses other users and wrong passwords
+// with both challenges. Tokens also work. A caller without credentials learns only whether the daemon is alive. Users
+// are added and removed with the file.
 func TestPasswords(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	file, tokens := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")
@@ -244,7 +244,7 @@ func TestPasswords(t *testing.T) {
 }
 
 // TestPasswordGuessing proves that one address cannot try many passwords. Other addresses are not affected, and a
-// password that is already known to be right is not counted.
+// password that is known to be right does not count.
 func TestPasswordGuessing(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "web.yaml")
 	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q}\n", hash(t, "a")))
@@ -268,8 +268,8 @@ func TestPasswordGuessing(t *testing.T) {
 	g.want(g.from(abroad, basic("alice", "b")), 401, "")
 }
 
-// TestForeignCredentials proves that credentials of a kind that is not configured are ignored, because they may be
-// for a proxy in front of the daemon.
+// TestForeignCredentials proves that a kind of credential that is not configured is ignored, because the credential may
+// be meant for a proxy in front of the daemon.
 func TestForeignCredentials(t *testing.T) {
 	g := newGate(t, access.Options{AdminToken: "the-admin-token"})
 	for _, h := range []string{"Basic YTpi", "Negotiate x", "Digest x", "Bearer", "Bearer ", "", "nonsense"} {
@@ -305,8 +305,8 @@ func TestHashedNames(t *testing.T) {
 	}
 }
 
-// TestPrepare proves that new rules come into force as a whole when they are applied, and not before. Rules that
-// cannot be used change nothing. If a limit stays the same, a client's used part of it stays too.
+// TestPrepare proves that new rules come into force as a whole when they are applied, and not earlier. Rules that
+// cannot be used change nothing. If a limit stays the same, the requests that a client has already made still count.
 func TestPrepare(t *testing.T) {
 	dir, c := t.TempDir(), newClock()
 	file, web := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "web.yaml")

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// door is a limit on connections with a server behind it.
+// door is a server behind a limit on connections.
 type door struct {
 	*testing.T
 	connections *access.Connections
@@ -44,8 +44,8 @@ func (d *door) knocks(from string) (net.Conn, *peer) {
 	return conn, p
 }
 
-// enters opens a connection and sends a request at once. The test fails unless the connection is accepted or refused,
-// as wanted.
+// enters opens a connection and sends a request at once. The test fails unless the connection is accepted (want is
+// true) or refused.
 func (d *door) enters(from string, want bool) net.Conn {
 	d.Helper()
 	conn, p := d.knocks(from)
@@ -58,7 +58,7 @@ func (d *door) enters(from string, want bool) net.Conn {
 	return conn
 }
 
-// metric returns the value of a metric of the bound.
+// metric returns the value of a metric of the limit, summed over its labels.
 func (d *door) metric(name string) (sum float64) {
 	d.Helper()
 	registry := prometheus.NewRegistry()
@@ -77,7 +77,8 @@ func (d *door) metric(name string) (sum float64) {
 	return sum
 }
 
-// TestConnectionsConfigured proves that a new limit applies to later connections, and that open ones still count.
+// TestConnectionsConfigured proves that a new limit applies to later connections, and that open connections still
+// count.
 func TestConnectionsConfigured(t *testing.T) {
 	d := newDoor(t, 100, 1)
 	d.enters(abroad, true)
@@ -94,8 +95,8 @@ func TestConnectionsConfigured(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfOneClient proves that connections beyond a client's limit are closed. Each connection that ends
-// makes room for one other. The host of the daemon has no such limit.
+// TestConnectionsOfOneClient proves that connections beyond a client's limit are closed, and that each connection that
+// ends makes room for another one. Clients on the daemon's host have no such limit.
 func TestConnectionsOfOneClient(t *testing.T) {
 	d := newDoor(t, 10, 2)
 	d.enters("192.0.2.8:1", true)
@@ -110,8 +111,8 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	}
 }
 
-// TestOldestIdleGoes proves that at the limit a new connection replaces the one that has waited longest for a
-// request, whether it has had an answer or not. A busy connection is never replaced.
+// TestOldestIdleGoes proves that at the limit a new connection replaces the one that has waited longest for a request,
+// whether it has had an answer before or not. A busy connection is never replaced.
 func TestOldestIdleGoes(t *testing.T) {
 	d := newDoor(t, 4, 0)
 	type pair struct {
@@ -147,9 +148,9 @@ func TestOldestIdleGoes(t *testing.T) {
 	}
 }
 
-// TestSlowGo proves which connection is closed if none is idle: the connection whose client has been slow for
-// longest, in sending the body of a request or in receiving an answer. A client that has been slow for less than a
-// second keeps its connection.
+// TestSlowGo proves that if no connection is idle, the one whose client has been slow for longest is closed, whether in
+// sending the body of a request or in reading an answer. A client that has been slow for less than a second keeps its
+// connection.
 func TestSlowGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor(t, 2, 0)
@@ -176,7 +177,7 @@ func TestSlowGo(t *testing.T) {
 	})
 }
 
-// TestReserve proves how many connections beyond the limit are accepted while all are busy. An idle one among them is
+// TestReserve proves how many connections beyond the limit are accepted while all are busy. An idle one of these is
 // closed when another connection comes, and its deadline is short until a request arrives.
 func TestReserve(t *testing.T) {
 	const reserve = 32
@@ -213,7 +214,7 @@ func TestReserve(t *testing.T) {
 	d.enters(home, false)
 }
 
-// listener hands out connections.
+// listener is a net.Listener whose connections come from a channel.
 type listener struct {
 	net.Listener
 	conns chan net.Conn

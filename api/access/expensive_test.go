@@ -15,9 +15,9 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestExpensiveQuestions proves that only a number of expensive requests are computed at a time, and that others wait
-// up to 5 s for a slot. The number of waiting requests of one client is limited. The test also proves which answer a
-// request without a slot gets.
+// TestExpensiveQuestions proves that the number of expensive requests computed at a time is limited, that others wait
+// up to 5 s for a slot, and that the number of waiting requests of one client is limited. It also checks the answer to
+// a request that gets no slot.
 func TestExpensiveQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, access.Options{Limits: access.Limits{Expensive: 1, ExpensiveWaiting: 2}})
@@ -27,7 +27,7 @@ func TestExpensiveQuestions(t *testing.T) {
 			retry time.Duration
 			after time.Duration
 		}
-		// the returned function gives the outcome, or an empty one while there is none
+		// enter returns a function that returns the outcome, or an empty one as long as there is none.
 		enter := func(ctx context.Context, client string) func() outcome {
 			var mu sync.Mutex
 			var o outcome
@@ -96,8 +96,8 @@ func TestExpensiveQuestions(t *testing.T) {
 	})
 }
 
-// TestClientOfShares proves by which key callers share slots: by the credential, or else by the address that a
-// trusted proxy reports. Of an IPv6 address the first 64 bits count.
+// TestClientOfShares proves which callers share slots: those with the same credential or, without one, with the same
+// address as reported by trusted proxies. Of an IPv6 address the first 64 bits count.
 func TestClientOfShares(t *testing.T) {
 	proxies, err := access.ParseProxies([]string{"10.0.0.0/8"})
 	if err != nil {

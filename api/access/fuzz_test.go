@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// FuzzCredential proves that no Authorization or X-Forwarded-For header gives a caller more rights than everybody has,
-// and that none makes the guard panic.
+// FuzzCredential proves that no Authorization or X-Forwarded-For header gives a caller more rights than a caller
+// without credentials has, and that none makes the guard panic.
 func FuzzCredential(f *testing.F) {
 	dir := f.TempDir()
 	tokens := filepath.Join(dir, "tokens.yaml")

@@ -15,9 +15,8 @@ import (
 	"github.com/waitcast/waitcast/internal/uidtest"
 )
 
-// TestCallerOfASocket proves that on a Unix socket the caller is the user who connected. Other users than root are
-// administrators if the policy names them; root never is. The overflow uid is no user. A token takes precedence over
-// the user.
+// TestCallerOfASocket proves that on a Unix socket the caller is the user who connected. A user whom the policy names
+// is an administrator, except root. The overflow uid is no user. A token takes precedence over the user.
 func TestCallerOfASocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "waitcast-socket-")
 	if err != nil {

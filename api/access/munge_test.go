@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/internal/mungetest"
 )
 
-// mungeSite is a server that accepts munge credentials, and the callers that it let in.
+// mungeSite is a server that accepts munge credentials, with the callers whose requests it accepted.
 type mungeSite struct {
 	*testing.T
 	handler http.Handler
@@ -33,7 +33,7 @@ func newMungeSite(t *testing.T, policy access.Policy) *mungeSite {
 	return s
 }
 
-// ask sends a request from an address, with a credential to the name head.
+// ask sends a request from an address, with a credential, to the host name head.
 func (s *mungeSite) ask(credential, from string) *httptest.ResponseRecorder {
 	s.Helper()
 	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, "http://HEAD:9817/v1/me", nil)
@@ -53,8 +53,8 @@ func mungePolicy(admins ...string) access.Policy {
 	return p
 }
 
-// TestMungeCallers sends a guard credentials of a real munged. The caller is the user who made the credential. A user
-// whom the policy names is an administrator, except root and the daemon's own user. A uid without a name is refused.
+// TestMungeCallers uses credentials of a real munged. The caller is the user who made the credential. A user whom the
+// policy names is an administrator, except root and the daemon's own user. A uid without a name is refused.
 func TestMungeCallers(t *testing.T) {
 	me, err := user.Current()
 	if err != nil {
@@ -99,8 +99,8 @@ func TestMungeCallers(t *testing.T) {
 	}
 }
 
-// TestMungeRefusals proves that a credential counts only once, and only for the server and the purpose for which it
-// was made. It does not count over plain HTTP from another host; such an attempt does not invalidate it.
+// TestMungeRefusals proves that a credential is accepted only once, and only for the server and the purpose for which
+// it was made. Over plain HTTP from another host it is not accepted, but stays valid.
 func TestMungeRefusals(t *testing.T) {
 	s := newMungeSite(t, mungePolicy())
 	good := mungetest.Credential(t, "waitcast head")
@@ -134,8 +134,8 @@ func TestMungeRefusals(t *testing.T) {
 	}
 }
 
-// TestMungeGuesses proves that a client with many wrong credentials is refused without starting a process for each of
-// them. Other clients are not refused.
+// TestMungeGuesses proves that a client with many wrong credentials is finally refused without starting a process for
+// each of them. Other clients are not refused.
 func TestMungeGuesses(t *testing.T) {
 	s := newMungeSite(t, mungePolicy())
 	slow := 0
@@ -192,7 +192,8 @@ func TestMungeMissing(t *testing.T) {
 	}
 }
 
-// TestMungedDown proves that while munged does not answer, the refusal says so and does not count as a guess.
+// TestMungedDown proves that while munged does not answer, the refusal has that reason and does not count as a wrong
+// credential.
 func TestMungedDown(t *testing.T) {
 	s := newMungeSite(t, mungePolicy())
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ func from(t *testing.T, method, origin, path string) *http.Request {
 	return r
 }
 
-// TestOrigins proves that pages of the sites that the policy names may ask and read the answers, and that pages of
-// other sites may not. A reload changes which sites these are.
+// TestOrigins proves that pages of the sites that the policy names can send requests and read the answers, and pages of
+// other sites cannot. A reload changes the sites.
 func TestOrigins(t *testing.T) {
 	const portal, other = "https://ondemand.example.org", "https://elsewhere.example.org"
 	policy := access.Default()

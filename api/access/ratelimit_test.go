@@ -10,8 +10,9 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// TestRateLimit uses an injected clock. It proves that each client has its own number of allowed requests, and that
-// this number recovers with time. Requests of machines count separately. It also proves which callers have no limit.
+// TestRateLimit uses a clock that the test sets. It proves that each client has its own number of permitted requests,
+// and that this number grows again with time. Scrapes of metrics are counted separately. It also proves which callers
+// have no limit.
 func TestRateLimit(t *testing.T) {
 	c := newClock()
 	proxies, err := access.ParseProxies([]string{"10.0.0.0/8", "127.0.0.1", "fd00::1"})

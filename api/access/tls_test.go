@@ -24,7 +24,7 @@ type secureSite struct {
 	server    *httptest.Server
 }
 
-// newSecureSite starts a server with a web-config file. The file holds the certificate, the key and the lines in more.
+// newSecureSite starts a server with a web-config file. The file has the certificate, the key and the lines in more.
 func newSecureSite(t *testing.T, more string, policy access.Policy) *secureSite {
 	t.Helper()
 	s := &secureSite{clock: newClock(), dir: t.TempDir(), authority: certtest.New(t)}
@@ -45,8 +45,8 @@ func (s *secureSite) config(t *testing.T, more string) {
 	write(t, s.file, "tls_server_config: {cert_file: server.crt, key_file: server.key"+more)
 }
 
-// visit opens a new connection, as a client with a certificate if name is not empty. It returns the answer and the
-// serial number of the server's certificate.
+// visit opens a new connection and sends a request. If name is not empty, it uses the client certificate with that
+// name. It returns the answer and the serial number of the server's certificate.
 func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(*http.Request)) (status int, body,
 	serial string, err error) {
 	s.Helper()
@@ -109,7 +109,7 @@ func TestClientCertificates(t *testing.T) {
 }
 
 // TestCertificateReload proves that a new certificate and a new authority for clients come into force without a
-// restart, and that files that do not fit keep the old ones in force.
+// restart, and that the old ones stay in force if the new files do not fit together.
 func TestCertificateReload(t *testing.T) {
 	s := newSecureSite(t, "}\n", access.Default())
 	_, _, first, err := s.visit(nil, "")

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestAnalysesKeepNoViews proves that an analysis is made once for a view, and again for another view. It keeps no
-// view in memory that is otherwise unused. Each queue's analysis uses the view of the last request.
+// TestAnalysesKeepNoViews proves that an analysis is made once for each view. The cache does not keep a view in memory
+// that is otherwise unused. Each queue's analysis belongs to the view of the last request.
 func TestAnalysesKeepNoViews(t *testing.T) {
 	models, err := livemodels.New(livemodels.Config{WindowJobs: 100, WindowAge: time.Hour, MinSamples: 2,
 		HistoryJobs: 10}, livemodels.Site{})

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// TestEveryLevelIsServed proves that each level of a forecast is in the JSON of quantiles and of instants under its own
-// name, so that a new level is not forgotten in answers.
+// TestEveryLevelIsServed proves that each level of a forecast has a field in the JSON of quantiles and of instants, so
+// that a new level is not forgotten in answers.
 func TestEveryLevelIsServed(t *testing.T) {
 	levels := waittime.Levels()
 	waits := make([]float64, len(levels))

@@ -8,7 +8,7 @@ import (
 	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// TestInUse proves the words for every kind of limit and of its owner, for a job of account physics.
+// TestInUse checks the text for every kind of limit and of its owner, for a job of the account physics.
 func TestInUse(t *testing.T) {
 	kept := func(kind int, most, used, wants int64) *enginepools.Kept {
 		return &enginepools.Kept{Kind: kind, Most: most, Used: used, Wants: wants}
@@ -48,7 +48,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestComesFree proves the words about the part of a limit that becomes free. Times are rounded to about 1/20.
+// TestComesFree checks the text about the part of a limit that becomes free. Times are rounded to about 1/20.
 func TestComesFree(t *testing.T) {
 	for _, c := range []struct {
 		kind    int

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestReasonAgreesWithTheNumbers proves that the sentence agrees with the numbers, even if the free processors
-// suggest something else. It says something about past jobs only if waits were learnt.
+// TestReasonAgreesWithTheNumbers proves that the sentence about the reason agrees with the numbers, even if the free
+// processors suggest another start. It mentions past jobs only if waits were learnt.
 func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	free := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30}
 	behind := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30, QueuedAheadJobs: 1, QueuedAhead: 40, Needed: 20}
@@ -76,8 +76,8 @@ func TestReasonNamesTheRunningJobs(t *testing.T) {
 	}
 }
 
-// TestReasonPromisesNoStart proves that the sentence does not say that a job starts at once if it may not start. This
-// holds even if processors are free and the forecast is a short wait.
+// TestReasonPromisesNoStart proves that the sentence about the reason does not promise a start at once if the job may
+// not start, even if processors are free and the forecast wait is short.
 func TestReasonPromisesNoStart(t *testing.T) {
 	w := wire.Wait{State: wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30},
 		StartWithin: wire.StartWithin{Minute: .9}}
@@ -90,7 +90,7 @@ func TestReasonPromisesNoStart(t *testing.T) {
 	}
 }
 
-// TestNowNamesWhyNothingStarts proves the sentences about a queue in which nothing would start at once.
+// TestNowNamesWhyNothingStarts checks the sentences about a queue in which no job would start at once.
 func TestNowNamesWhyNothingStarts(t *testing.T) {
 	for free, want := range map[int]string{
 		0: "nothing: no processor is free",
@@ -103,8 +103,8 @@ func TestNowNamesWhyNothingStarts(t *testing.T) {
 	}
 }
 
-// TestBasisSaysWhatIsLearnt proves that the basis of a forecast is described correctly: it says that no wait was learnt
-// only if none was.
+// TestBasisSaysWhatIsLearnt proves that the description of the basis of a forecast is right: it says that no wait was
+// learnt only if none was.
 func TestBasisSaysWhatIsLearnt(t *testing.T) {
 	const headQueue = "exact_queue"
 	for _, c := range []struct {

@@ -26,7 +26,8 @@ func (u unread) View(name string) *readmodel.View {
 func (u unread) Views() []*readmodel.View   { return []*readmodel.View{u.view} }
 func (u unread) Published() <-chan struct{} { return nil }
 
-// TestRefusals proves that the use cases return refusals without HTTP, and distinguish permanent from temporary ones.
+// TestRefusals proves that the use cases return refusals that do not depend on HTTP, and distinguish permanent from
+// temporary ones.
 func TestRefusals(t *testing.T) {
 	views := unread{&readmodel.View{View: &cluster.View{Cluster: "main"}}}
 	s := ask.New(views, ask.Options{StaleAfter: time.Hour, Now: time.Now, Log: zap.NewNop()})

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// TestBestHours proves that the hours near the lowest median are best, if that median is a minute and a fifth below
-// the median hour. No hour is best if all are similar or if the job never starts.
+// TestBestHours proves that the hours near the lowest median are marked as best if that median is below the median hour
+// by at least a minute and a fifth. No hour is best if all are similar, or if the job never starts.
 func TestBestHours(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
@@ -34,7 +34,8 @@ func TestBestHours(t *testing.T) {
 	}
 }
 
-// TestWaitsAgree proves that two waits agree within a factor 2, with 60 s added to each, in either order.
+// TestWaitsAgree proves that two waits agree, in either order, if they are within a factor of 2 after 60 s are added to
+// each.
 func TestWaitsAgree(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {

@@ -28,10 +28,10 @@ import (
 	"github.com/waitcast/waitcast/internal/browser"
 )
 
-// patience is the maximum time for a condition to become true.
+// patience is the maximum time until a condition must be met.
 const patience = 5 * time.Minute
 
-// site is a real daemon on the log of a simulated cluster. Its clock is fixed until it is set.
+// site is a real daemon on the log of a simulated cluster. Its clock does not advance until it is set.
 type site struct {
 	*daemon.Daemon
 	logs string
@@ -40,8 +40,8 @@ type site struct {
 	url  string
 }
 
-// serve starts a daemon with additional lines in its configuration. If history is 0, its log is empty and no queue is
-// known.
+// serve starts a daemon with additional lines in its configuration. history is the length of its log; with 0 the log is
+// empty and no queue is known.
 func serve(t *testing.T, history time.Duration, more ...string) *site {
 	t.Helper()
 	dir := t.TempDir()
@@ -205,7 +205,7 @@ func (b *tab) heard() (requests, complaints []string) {
 	return requests, complaints
 }
 
-// do runs actions, which must end in time.
+// do runs actions, which must end within patience.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -227,7 +227,7 @@ func eval[T any](b *tab, expression string) T {
 	return out
 }
 
-// waitFor waits until a JavaScript condition holds and the page shows the view of its address.
+// waitFor waits until a JavaScript condition holds and the page shows the view named in its address.
 func (b *tab) waitFor(condition string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -246,7 +246,7 @@ func (b *tab) show(query string) {
 	b.waitFor("true")
 }
 
-// figures returns the values in the view by their names: the exact value and its text.
+// figures returns the values in the view by name, each as exact value and text.
 func (b *tab) figures() map[string]figure {
 	b.Helper()
 	out := map[string]figure{}
@@ -263,7 +263,7 @@ type figure struct {
 	Text  string `json:"text"`
 }
 
-// rows returns the cells of the table with a caption: the exact value of a cell if it has one, otherwise its text.
+// rows returns the cells of the table with a caption. A cell is its exact value if it has one, otherwise its text.
 func (b *tab) rows(caption string) [][]string {
 	b.Helper()
 	return eval[[][]string](b,

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// TestMine proves that the page shows a user's own jobs and habits once a token is given, and has a link to them only
+// TestMine proves that the page shows a user's own jobs and habits when a token is given, and has a link to them only
 // then.
 func TestMine(t *testing.T) {
 	if testing.Short() {

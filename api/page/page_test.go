@@ -31,7 +31,7 @@ func views() [][2]string {
 	}
 }
 
-// history is long enough for every model to be fitted and for jobs to wait.
+// history is long enough for all models to be fitted and for jobs to wait.
 const history = 9 * time.Hour
 
 // TestPage drives the page in a real Chromium, on a real daemon that has read the log of a simulated cluster.
@@ -95,9 +95,9 @@ func stopper(t *testing.T, s *site) func() {
 	return stop
 }
 
-// keyboard proves that every view can be reached and used with keys alone. The links work with Tab and Enter. A cell
-// of the heat map leads to its forecast. Arrow keys move through the points of a chart. The address changes, so that
-// "back" works.
+// keyboard proves that every view can be reached and used with the keyboard alone. The links work with Tab and Enter. A
+// cell of the heat map leads to its forecast. Arrow keys move through the points of a chart. The address changes, so
+// that "back" works.
 func keyboard(t *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&queue=medium")
 	b.do(chromedp.KeyEvent(kb.Tab))
@@ -141,7 +141,7 @@ func keyboard(t *testing.T, _ *site, b *tab) {
 	b.waitFor(`new URLSearchParams(location.search).get("view") === "sizes" && !!document.querySelector(".heat")`)
 }
 
-// arrived proves that a view is shown, with the focus on its heading and the right address.
+// arrived proves that a view is shown, its heading has the focus, and the address is right.
 func arrived(t *testing.T, b *tab, v [2]string) {
 	t.Helper()
 	b.waitFor(fmt.Sprintf(`document.activeElement.id === "title" && document.activeElement.textContent === %q`, v[1]))
@@ -182,8 +182,8 @@ func named(t *testing.T, _ *site, b *tab) {
 	}
 }
 
-// narrow proves that no view is wider than a phone, even with all details open, and that the heat map's cells are large
-// enough to touch.
+// narrow proves that no view is wider than the screen of a phone, even with all details open, and that the heat map's
+// cells are large enough to touch.
 func narrow(t *testing.T, _ *site, b *tab) {
 	b.do(chromedp.EmulateViewport(360, 740))
 	for _, v := range views() {
@@ -197,7 +197,7 @@ func narrow(t *testing.T, _ *site, b *tab) {
 		}
 	}
 	b.show("cluster=demo&queue=short&view=sizes")
-	// WCAG 2.2, 2.5.8
+	// The minimum size of a target is that of WCAG 2.2, 2.5.8.
 	if got := eval[[]float64](b, `(() => { const r = document.querySelector(".heat td a").getBoundingClientRect(); `+
 		`return [r.width, r.height]; })()`); got[0] < 24 || got[1] < 24 {
 		t.Errorf("a cell of the heat map is %v pixels", got)
@@ -205,8 +205,8 @@ func narrow(t *testing.T, _ *site, b *tab) {
 	b.do(chromedp.EmulateViewport(1180, 900))
 }
 
-// themes proves that the page uses the colors of the system, that the button overrides them, that charts use them
-// too, and that the choice is stored.
+// themes proves that the page and its charts use the theme of the system, that the button overrides it, and that the
+// choice is stored.
 func themes(t *testing.T, _ *site, b *tab) {
 	const background = "getComputedStyle(document.body).backgroundColor"
 	b.do(browser.Theme("light"))
@@ -232,8 +232,8 @@ func themes(t *testing.T, _ *site, b *tab) {
 	}
 }
 
-// refusals proves that the daemon's own words are shown if it gives no forecast, and that the next request is answered
-// again.
+// refusals proves that the page shows the daemon's message if there is no forecast, and that the next request is
+// answered again.
 func refusals(t *testing.T, _ *site, b *tab) {
 	for query, says := range map[string]string{
 		"view=wait&queue=werk&procs=1":                 `cluster demo has no queue "werk"`,
@@ -259,8 +259,8 @@ func refusals(t *testing.T, _ *site, b *tab) {
 	b.heard() // the console shows refusals
 }
 
-// quiet proves that all views together send requests only to the daemon, and that the console shows no complaint, such
-// as a violation of the policy.
+// quiet proves that all views together send requests only to the daemon, and that the browser's console has no message,
+// such as a violation of the policy.
 func quiet(t *testing.T, s *site, b *tab) {
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
@@ -299,7 +299,8 @@ func news(t *testing.T, s *site, b *tab) {
 	b.waitFor(`!!document.querySelector('#view [data-value="999999.demo"]')`)
 }
 
-// withToken proves that the page says if an answer needs a token, sends the pasted one, and stores it in the tab only.
+// withToken proves that the page reports that an answer needs a token, sends the pasted one, and stores it only in the
+// tab.
 func withToken(t *testing.T, s *site, b *tab) {
 	target, err := url.Parse(s.url)
 	if err != nil {
@@ -337,7 +338,7 @@ func withToken(t *testing.T, s *site, b *tab) {
 	b.heard()
 }
 
-// stale proves that old data is marked with its age, and still shown.
+// stale proves that old data are still shown, marked with their age.
 func stale(t *testing.T, s *site, b *tab) {
 	s.past.Store(int64(13 * time.Hour))
 	defer s.past.Store(int64(20 * time.Second))
@@ -353,8 +354,8 @@ func stale(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// degraded proves that the status dot and a banner show within seconds, without a reload, that a log cannot be read,
-// with source, file and reason in the words of /readyz, and that they disappear when the log is back.
+// degraded proves that when a log cannot be read, the status dot and a banner show this within seconds, without a
+// reload, with source, file and reason as in /readyz, and that they disappear when the log is back.
 func degraded(t *testing.T, s *site, b *tab) {
 	b.show("cluster=demo&view=ahead&queue=short")
 	b.waitFor(`document.querySelector("#status .dot").className === "dot" && ` +
@@ -386,7 +387,7 @@ func degraded(t *testing.T, s *site, b *tab) {
 		`document.getElementById("banner").textContent === ""`)
 }
 
-// gone proves that a page whose daemon has ended keeps its content, and says that the daemon does not answer.
+// gone proves that a page whose daemon has ended keeps its content, and reports that the daemon does not answer.
 func gone(t *testing.T, b *tab, stop func()) {
 	b.show("cluster=demo&view=wait&queue=short&procs=4&time_limit=1h")
 	before := b.figures()["p90"].Text
@@ -399,7 +400,7 @@ func gone(t *testing.T, b *tab, stop func()) {
 	}
 }
 
-// unknown proves that every view says that a daemon knows no queue yet.
+// unknown proves that every view reports that the daemon knows no queue yet.
 func unknown(t *testing.T, b *tab) {
 	s := serve(t, 0)
 	t.Cleanup(stopper(t, s))

@@ -27,8 +27,8 @@ func ask(t *testing.T, path string, header http.Header) *httptest.ResponseRecord
 	return rec
 }
 
-// TestHandler proves that every file is served with its type, a strict policy and a tag that avoids sending it again,
-// and that other paths are problems.
+// TestHandler proves that every file is served with its type, a strict policy and a tag by which it is not sent again,
+// and that other paths get problems.
 func TestHandler(t *testing.T) {
 	types := map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css",
 		".svg": "image/svg+xml", "LICENSE": "text/plain"}
@@ -74,8 +74,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestNothingFromOutside proves that no file names another site to load from, and that the page has no inline script or
-// style, which the policy would forbid.
+// TestNothingFromOutside proves that no file loads anything from another site, and that the page has no inline script
+// or style, which the policy would forbid.
 func TestNothingFromOutside(t *testing.T) {
 	outside := regexp.MustCompile(`https?://[^"'\s)]+`)
 	err := fs.WalkDir(os.DirFS("static"), ".", func(name string, d fs.DirEntry, err error) error {

@@ -17,10 +17,10 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// expect has figures from the interface that the page must show.
+// expect has the figures of the interface that the page must show.
 type expect map[string]string
 
-// number writes a number as JavaScript does. It returns "null" if there is none.
+// number formats a number as JavaScript does. nil becomes "null".
 func number(x *float64) string {
 	if x == nil {
 		return "null"
@@ -28,8 +28,8 @@ func number(x *float64) string {
 	return strconv.FormatFloat(*x, 'g', -1, 64)
 }
 
-// same compares the exact values of the view with those of the interface. Background work may publish another
-// forecast between the two requests. Then both are requested again.
+// same compares the exact values in the view with those of the interface. If background work publishes another forecast
+// between the two requests, both are requested again.
 func same(t *testing.T, b *tab, query string, told func() (expect, error)) {
 	t.Helper()
 	eventually(t, "page and interface tell the same: "+query, func() error {
@@ -51,7 +51,7 @@ func same(t *testing.T, b *tab, query string, told func() (expect, error)) {
 	})
 }
 
-// alike compares values. Several are separated by spaces.
+// alike reports whether two values are equal as texts or as numbers. A value may be several, separated by spaces.
 func alike(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return slices.EqualFunc(x, y, func(a, b string) bool {
@@ -66,8 +66,8 @@ func (e expect) quantiles(q *wire.Quantiles) {
 		number(q.P75), number(q.P90), number(q.P95)
 }
 
-// waitEqual proves that the quantiles and probabilities of a wait are those of GET /v1/wait, and that their format is
-// that of the command.
+// waitEqual proves that the quantiles and probabilities of a wait are those of GET /v1/wait, in the format of the
+// command.
 func waitEqual(t *testing.T, s *site, b *tab) {
 	const asked = "queue=medium&procs=16&time_limit=4h&by=2h"
 	var w wire.Wait
@@ -103,7 +103,8 @@ func waitEqual(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// rulesEqual proves that both views of a queue have the sentences of GET /v1/queues about the rules of its starts.
+// rulesEqual proves that both views of a queue have the sentences of GET /v1/queues about the rules by which jobs
+// start.
 func rulesEqual(t *testing.T, s *site, b *tab) {
 	for _, view := range []string{"view=wait&procs=16&time_limit=4h", "view=jobs"} {
 		same(t, b, view+"&cluster=demo&queue=medium", func() (expect, error) {
@@ -127,7 +128,8 @@ func rulesEqual(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// sizesEqual proves that each cell of the heat map is the candidate of POST /v1/wait, and that none is missing.
+// sizesEqual proves that each cell of the heat map shows its candidate of POST /v1/wait, and that no candidate is
+// missing.
 func sizesEqual(t *testing.T, s *site, b *tab) {
 	limits := []string{"10m", "30m", "1h", "2h", "4h", "8h", "12h", "1d"}
 	body := `{"places":[{"cluster":"demo","queue":"short"}],"procs":[1,2,4,8,16,32,64,128],"time_limits":["` +
@@ -256,7 +258,7 @@ func lifetimesEqual(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// jobsEqual proves that every waiting job is there with the figures of GET /v1/jobs.
+// jobsEqual proves that every waiting job is shown with the figures of GET /v1/jobs.
 func jobsEqual(t *testing.T, s *site, b *tab) {
 	eventually(t, "the waiting jobs are those of the interface", func() error {
 		b.show("view=jobs&cluster=demo")
@@ -294,7 +296,7 @@ func (b *tab) address() url.Values {
 	return q
 }
 
-// rounded proves that times in sentences are rounded to few different values, as in everyday speech.
+// rounded proves that times in sentences are rounded as in everyday speech.
 func rounded(_ *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&view=wait&queue=medium")
 	for seconds, want := range map[string]string{
@@ -307,7 +309,7 @@ func rounded(_ *testing.T, _ *site, b *tab) {
 	}
 }
 
-// evaluates proves that an expression of a module of the page gives a text.
+// evaluates proves that an expression of a module of the page has a value, as text.
 func (b *tab) evaluates(module, expression, want string) {
 	b.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](
@@ -315,7 +317,7 @@ func (b *tab) evaluates(module, expression, want string) {
 	b.waitFor(fmt.Sprintf("window.said === %q", want))
 }
 
-// firstQuestion proves that the first request is that of a typical job of the queue, that times of day are by the
+// firstQuestion proves that the first request is about a typical job of the queue, that times of day are by the
 // daemon's clock if that is simulated, and that probabilities are described in words.
 func firstQuestion(t *testing.T, s *site, b *tab) {
 	eventually(t, "the first question is that of a typical job", func() error {
@@ -361,8 +363,8 @@ func pages(t *testing.T, s *site, b *tab) {
 		`!document.querySelector("#view a[data-key='page-before']")`)
 }
 
-// loadAxis proves that the upper end of a load's axis follows the median. So a wide upper range does not compress the
-// median, and a narrow range is completely visible. The rows are p05, p95, p25, p75, p50.
+// loadAxis proves that the upper end of a load's axis depends on the median, so that a wide upper range does not
+// compress the median, and a narrow range is completely visible. The rows are p05, p95, p25, p75 and p50.
 func loadAxis(_ *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&view=ahead")
 	for rows, want := range map[string]string{

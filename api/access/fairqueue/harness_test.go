@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/api/access/fairqueue"
 )
 
-// world runs requests whose pieces end when the test says so. No result depends on a clock. Each method returns when
-// all requests wait for a slot or for the test.
+// world runs requests whose pieces end when the test wants. No result depends on a clock. Each method returns when all
+// requests wait for a slot or for the test.
 type world struct {
 	t     *testing.T
 	queue *fairqueue.Queue
@@ -67,7 +67,7 @@ func (w *world) send(client string, pieces int, cost float64) *request {
 	return r
 }
 
-// note records that a piece began.
+// note records that a piece of a request began.
 func (w *world) note(r *request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,14 +81,14 @@ func (w *world) drop(r *request) {
 	w.running = slices.DeleteFunc(w.running, func(o *request) bool { return o == r })
 }
 
-// finish ends the piece of a request that has a slot.
+// finish ends the current piece of a request that has a slot.
 func (w *world) finish(r *request) {
 	w.drop(r) // a request that keeps its slot is added again
 	r.done <- struct{}{}
 	synctest.Wait()
 }
 
-// finishOldest ends n pieces in total, of the requests with slots in turn.
+// finishOldest ends n pieces in total, each time one of the request that has had its slot for longest.
 func (w *world) finishOldest(n int) {
 	for range n {
 		w.finish(w.running[0])

@@ -39,8 +39,8 @@ func TestSmallBesideFlood(t *testing.T) {
 			if small.began != 1 {
 				t.Errorf("%d slots: the small request waits though a piece of the flood has ended", slots)
 			}
-			// The small request needs one slot at a time. It must get half of the time if there is a single slot, and
-			// a whole slot if there are several.
+			// The small request needs one slot at a time. With a single slot it must get half of the time; with several
+			// it must get a whole slot.
 			steps := 0
 			for ; !small.ended && steps < 1000; steps++ {
 				w.finishOldest(1)
@@ -53,8 +53,8 @@ func TestSmallBesideFlood(t *testing.T) {
 	}
 }
 
-// TestAloneHasAll proves that a single client has all slots, that its requests are computed one after the other, and
-// that none of them ever yields to another one of the same size.
+// TestAloneHasAll proves that a single client gets all slots, that its requests are computed one after the other, and
+// that none of them yields to another one of the same size.
 func TestAloneHasAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 3, PerClient: 100, Waiting: 1000})
@@ -79,8 +79,8 @@ func TestAloneHasAll(t *testing.T) {
 	})
 }
 
-// TestIdleTimeIsNotOwed proves that a client that sent no requests for long has no advantage when it returns. A
-// client that used the slots while no other client needed them has no disadvantage.
+// TestIdleTimeIsNotOwed proves that a client that has sent no requests for long has no advantage when it returns, and
+// that a client that used the slots while no other client needed them has no disadvantage.
 func TestIdleTimeIsNotOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 100, Waiting: 1000})
@@ -96,8 +96,8 @@ func TestIdleTimeIsNotOwed(t *testing.T) {
 	})
 }
 
-// TestOfOneClient proves that a small request overtakes large ones of the same client, and that an endless series of
-// small ones does not prevent a large one from ending.
+// TestOfOneClient proves that a small request passes large ones of the same client, and that an endless series of small
+// requests does not prevent a large one from ending.
 func TestOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 100, Waiting: 1000})
@@ -122,8 +122,8 @@ func TestOfOneClient(t *testing.T) {
 			}
 			w.finishOldest(1)
 		}
-		// There are at most 22 requests. After 46 pieces of each of them, later requests do not overtake this one any
-		// more. 21 requests that exist then, with up to 4 pieces each, may still overtake. The request itself has 50
+		// There are at most 22 requests. After 46 pieces of each of them, later requests no longer pass the large one.
+		// The 21 requests that exist then, with up to 4 pieces each, may still pass it. The large request itself has 50
 		// pieces.
 		if steps > 22*46+21*4+50 {
 			t.Errorf("the large request took %d pieces", steps)
@@ -132,8 +132,8 @@ func TestOfOneClient(t *testing.T) {
 	})
 }
 
-// TestGone proves that a request whose client has disconnected leaves the queue, or frees its slot with its next piece,
-// and that a free slot is used even then.
+// TestGone proves that a request whose client has disconnected leaves the queue or, if it has a slot, gives up the slot
+// at its next piece, and that even then a free slot is used.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 100, Waiting: 1000})
@@ -235,8 +235,8 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// TestProperties uses random requests of random costs. It proves that slots are never idle while a request waits,
-// that limits are kept, and that any two clients with waiting requests have got equal amounts up to the bound of
+// TestProperties uses random requests of random costs. It proves that no slot is idle while a request waits, that
+// limits are kept, and that the amounts that two clients with waiting requests get differ at most by the bound of
 // SFQ(D): (D+1) times the sum of their largest costs (Jin et al. 2004, theorem 1).
 func TestProperties(t *testing.T) {
 	const largest = 5
@@ -274,7 +274,7 @@ func (w *world) checkBounds(slots, waiting int) {
 	}
 }
 
-// checkShares compares what clients got while both had waiting requests.
+// checkShares compares the amounts that two clients got while both had waiting requests.
 func (w *world) checkShares(all []*request, clients []string, since map[[2]string][2]float64, bound float64) {
 	w.t.Helper()
 	waits := map[string]bool{}
@@ -302,7 +302,7 @@ func (w *world) checkShares(all []*request, clients []string, since map[[2]strin
 	}
 }
 
-// TestConcurrent lets many goroutines use a queue at once, for the race detector.
+// TestConcurrent lets many goroutines use one queue, for the race detector.
 func TestConcurrent(t *testing.T) {
 	q, err := fairqueue.New(fairqueue.Limits{Slots: 3, PerClient: 50, Waiting: 60})
 	if err != nil {
