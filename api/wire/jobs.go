@@ -46,7 +46,7 @@ type Job struct {
 	AheadProcs       int          `json:"ahead_procs" doc:"processors of these jobs"`
 	Moved            string       `json:"moved,omitempty" doc:"why the forecast has changed since the submission, in one sentence"`
 	MovedBy          string       `json:"moved_by,omitempty" enum:"held,capacity_lost,overrun,priority,let_go_before,ahead_started,time" doc:"main reason of the change; overrun is examined only in the answer for one job"`
-	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"running jobs on whose ends its start depends, at most five; only in the answer for one job"`
+	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"running jobs whose ends decide its start, at most five; only in the answer for one job"`
 	Sooner           []Sooner     `json:"sooner,omitempty" doc:"requests that would start sooner, if submitted now, than the job itself; only in the answer for one job"`
 }
 

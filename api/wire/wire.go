@@ -133,7 +133,7 @@ type Wait struct {
 	Refused          *Cause       `json:"refused,omitempty" doc:"the limit on running and waiting jobs for which the scheduler would refuse the submission now, and the number of its jobs that must end first; left out if the scheduler would accept the submission"`
 	Warnings         []string     `json:"warnings,omitempty" doc:"uncertain obstacles to a start: bounds known from use only, a queue that is closed now"`
 	NotConsidered    []string     `json:"not_considered,omitempty" enum:"nodes,gpus,memory,limits" doc:"requested resources that the forecast does not consider; limits: limits of a QOS or an association that were not played"`
-	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"running jobs on whose ends the start depends, at most five, the most important first"`
+	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"running jobs whose ends decide the start, at most five, the most important first"`
 	Sooner           []Sooner     `json:"sooner,omitempty" doc:"requests that would start materially sooner, with a probability of at least 0.9, and by a minute and a fifth in the median: at most one smaller size, one shorter time limit and one other queue, the largest gain first"`
 	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer; 0001-01-01T00:00:00Z if nothing has been read yet"`
 	AgeSeconds       float64      `json:"age_seconds" doc:"age of as_of by the daemon's clock, in seconds"`
