@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestQueriesOfTheLedger proves what the client asks: it leaves out empty parameters, and an id is always one part of
+// TestQueriesOfTheLedger proves that the client leaves out empty parameters, and that an id is always a single part of
 // the path.
 func TestQueriesOfTheLedger(t *testing.T) {
 	var asked string

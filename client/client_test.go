@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fake is a server that gives one answer to every request and remembers the newest request.
+// fake is a server that gives the same answer to every request and records the newest request.
 type fake struct {
 	kind, body string
 	status     int
@@ -32,7 +32,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, f.body)
 }
 
-// ask makes a client ask the fake for a job's wait.
+// ask lets a client request the wait of a job from the fake.
 func ask(t *testing.T, f *fake, path string, r job.Request) (*wire.Wait, []byte, error) {
 	t.Helper()
 	server := httptest.NewServer(f)
@@ -65,8 +65,7 @@ func TestWaitAsksAndDecodes(t *testing.T) {
 	}
 }
 
-// TestUnsaidIsLeftOut proves that if the request leaves a parameter out, the client leaves it out too and sends no
-// zero.
+// TestUnsaidIsLeftOut proves that parameters that the request does not set are left out, not sent as zeros.
 func TestUnsaidIsLeftOut(t *testing.T) {
 	f := &fake{kind: "application/json", body: "{}", status: 200}
 	if _, _, err := ask(t, f, "", job.Request{Queue: "q", Procs: 1}); err != nil ||

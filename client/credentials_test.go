@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/internal/certtest"
 )
 
-// TestCredentials proves that the client trusts its CA only and shows its certificate and its token. A password in the
-// URL takes precedence over the token. The token goes to no other server.
+// TestCredentials proves that the client trusts only the given CA, and sends its certificate and its token. A password
+// in the URL takes precedence over the token. The token is sent to no other server.
 func TestCredentials(t *testing.T) {
 	authority, dir := certtest.New(t), t.TempDir()
 	cert, key := authority.Issue(dir, "server")
@@ -70,7 +70,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialFiles proves that the message about a file that cannot be used says what the file is for.
+// TestCredentialFiles proves that the error about a file that cannot be used says what the file is for.
 func TestCredentialFiles(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {

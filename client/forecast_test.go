@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestForecast proves what the client asks of the load's forecast, what it leaves out, and what it returns.
+// TestForecast proves which parameters the client sends for the load forecast, and what it returns.
 func TestForecast(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

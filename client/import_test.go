@@ -31,8 +31,8 @@ func importFrom(t *testing.T, log io.Reader, silence time.Duration, handler http
 	return err
 }
 
-// TestImportGivesUpOnSilence proves that the client gives up on a silent daemon, even while the log itself brings no
-// bytes.
+// TestImportGivesUpOnSilence proves that the client ends an import if the daemon is silent for too long, even while the
+// log itself yields no bytes.
 func TestImportGivesUpOnSilence(t *testing.T) {
 	for name, begins := range map[string]bool{"from the beginning": false, "after a while": true} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestImportGivesUpOnSilence(t *testing.T) {
 	}
 }
 
-// TestImportOtherAnswers proves that the client reports an answer that is not the answer to an import.
+// TestImportOtherAnswers proves that an answer that is not the answer to an import is an error.
 func TestImportOtherAnswers(t *testing.T) {
 	for name, answer := range map[string][2]string{
 		"HTML": {"text/html", "<p>"}, "JSON": {"application/json", "{}"}, "garbage": {"application/x-ndjson", "{\n"},
@@ -82,7 +82,8 @@ func TestImportOtherAnswers(t *testing.T) {
 	}
 }
 
-// TestImportSendsAForm proves that several files go as parts of one form, with their names, and that each is closed.
+// TestImportSendsAForm proves that several files are sent as parts of one form, with their names, and that each file is
+// closed.
 func TestImportSendsAForm(t *testing.T) {
 	names := []string{"/var/log/a", `odd "name"; \ü`, "-"}
 	got, closed := map[string]string{}, 0
@@ -125,7 +126,7 @@ func TestImportSendsAForm(t *testing.T) {
 	}
 }
 
-// counted counts the calls of its Close.
+// counted is a log that counts the calls of its Close.
 type counted struct {
 	io.Reader
 	closed *int
@@ -136,8 +137,8 @@ func (c *counted) Close() error {
 	return nil
 }
 
-// TestImportOfAFileThatFails proves that if a local file cannot be read, this is the error, and not the daemon's answer
-// to the truncated body.
+// TestImportOfAFileThatFails proves that if a local file cannot be read, the error is that of the file, not the
+// daemon's answer to the truncated body.
 func TestImportOfAFileThatFails(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	err := importFrom(t, io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken)), 0,

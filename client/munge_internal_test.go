@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMungeMayGo proves that the client sends a credential only over TLS or to this host, and only with a request
-// that can be repeated.
+// TestMungeMayGo proves that the client sends a credential only over TLS or to this host, and only with a request that
+// can be sent again.
 func TestMungeMayGo(t *testing.T) {
 	once := io.MultiReader(strings.NewReader("an upload"))
 	for _, one := range []struct {

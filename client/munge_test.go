@@ -43,8 +43,8 @@ func mungeServer(t *testing.T) *httptest.Server {
 	return server
 }
 
-// TestMunge proves that the client makes a credential with a real munge each time a daemon asks for one, also for
-// questions with a body. A client without munge sends none, and neither does one for which munge is not enabled.
+// TestMunge proves that the client makes a credential with a real munge each time a daemon requests one, even for
+// requests with a body. A client on a host without munge, and one for which munge is not enabled, send none.
 func TestMunge(t *testing.T) {
 	mungetest.Start(t)
 	url := mungeServer(t).URL

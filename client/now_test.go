@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestNowAsks proves that the query has only the parameters that matter and are set.
+// TestNowAsks proves that the query has only the parameters that are used and set.
 func TestNowAsks(t *testing.T) {
 	f := &fake{kind: "application/json",
 		body:   `{"queues":[{"queue":"q","openings":[{"procs":4,"time_limit_seconds":null,"probability":0.5}]}]}`,

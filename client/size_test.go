@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestSizeAsksAndDecodes proves that a question goes out as JSON without its empty members, that the client decodes the
-// answer, and that a refusal is a problem.
+// TestSizeAsksAndDecodes proves that a request is sent as JSON without its empty members, that the answer is decoded,
+// and that a refusal is a problem.
 func TestSizeAsksAndDecodes(t *testing.T) {
 	var body []byte
 	refuse := false

@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestUnixSocket proves that a client asks over a Unix socket with its token, and that its messages show the socket.
+// TestUnixSocket proves that a client sends requests over a Unix socket with its token, and that its messages show the
+// socket.
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "api.sock")
 	if client.SocketAnswers(path) {

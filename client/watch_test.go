@@ -51,8 +51,8 @@ func refused(r *http.Request, status int) *http.Response {
 const sizeOf16 = "id: one\nevent: size\ndata: {\"advice\":{\"procs\":16}}\n\n"
 
 // TestWatchComesBack proves that the client connects again, with the id of the newest event, after a lost connection,
-// an unreachable daemon, one without a free place, and one that falls silent. The listener gets each event once. An
-// error of the listener ends the watch.
+// an unreachable daemon, a refusal because of too many watching clients, and a silent daemon. The listener gets each
+// event once. An error of the listener ends the watch.
 func TestWatchComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ids []string
@@ -99,7 +99,7 @@ func TestWatchComesBack(t *testing.T) {
 				t.Errorf("connection %d came with id %q, want %q", i+1, ids[i], want)
 			}
 		}
-		// the client waits 1 s, 2 s, 4 s, and after another event 45 s of silence
+		// The client waits 1 s, 2 s, 4 s, and after another event 45 s of silence.
 		for i, want := range []time.Duration{0, 1, 3, 7, 53} {
 			if at[i] != want*time.Second {
 				t.Errorf("connection %d after %s, want %s", i+1, at[i], want*time.Second)
@@ -122,7 +122,7 @@ func (o *once) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestWatchGivesUp proves that a refused question, and a server that is no daemon, end the watch at once, and that the
+// TestWatchGivesUp proves that a refused request, and a server that is no daemon, end the watch at once, and that the
 // end of the context ends it too.
 func TestWatchGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

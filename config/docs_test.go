@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the table of docs/configure.md an
 
 const docs = "../docs/configure.md"
 
-// effectWords has the words of docs/configure.md for what a reload of a key does.
+// effectWords has the words in docs/configure.md for the effects of a reload.
 var effectWords = map[config.Effect]string{
 	config.EffectNextStart: "next start", config.EffectLogLevel: "at once", config.EffectAccess: "at once",
 	config.EffectListener: "reconnects", config.EffectSources: "reopens", config.EffectRestore: "restores",
@@ -48,7 +48,7 @@ func table() string {
 	return b.String()
 }
 
-// TestDocsTable proves that the table of keys in the docs is that of the reference.
+// TestDocsTable proves that the table of keys in the docs equals the reference.
 func TestDocsTable(t *testing.T) {
 	content, err := os.ReadFile(docs)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestDocsTable(t *testing.T) {
 	}
 }
 
-// TestDocsEffects proves that the docs explain every word of the table's last column, in the order of the costs.
+// TestDocsEffects proves that the docs explain every word in the table's last column, in the order of the costs.
 func TestDocsEffects(t *testing.T) {
 	content, err := os.ReadFile(docs)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestDocsEffects(t *testing.T) {
 	}
 }
 
-// TestDocsExamples proves that every YAML example of the docs can be loaded, and that the full one sets every key.
+// TestDocsExamples proves that every YAML example in the docs can be loaded, and that the full one sets every key.
 func TestDocsExamples(t *testing.T) {
 	clean(t)
 	content, err := os.ReadFile(docs)
@@ -117,7 +117,7 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
-// TestDocsFlags proves that the docs name every flag of AddFlags, and no other.
+// TestDocsFlags proves that the docs name exactly the flags of AddFlags.
 func TestDocsFlags(t *testing.T) {
 	content, err := os.ReadFile(docs)
 	if err != nil {

@@ -77,7 +77,7 @@ func found(t *testing.T, err error) []*config.Error {
 	return all
 }
 
-// TestDefaults proves the defaults that the design names, at the top level and inside lists.
+// TestDefaults checks the defaults that the design defines, at the top level and inside lists.
 func TestDefaults(t *testing.T) {
 	home := clean(t)
 	got := load(t, minimal)
@@ -111,7 +111,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesAsPeopleWriteThem proves each way of writing a value that the strict decoder must understand.
+// TestValuesAsPeopleWriteThem checks each way of writing a value that the strict decoder must accept.
 func TestValuesAsPeopleWriteThem(t *testing.T) {
 	clean(t)
 	c := load(t, `
@@ -146,8 +146,8 @@ clusters:
 	}
 }
 
-// TestDataDirectory proves which folder for data is used: the first one that is set of the key's, systemd's, XDG's
-// and the one in the home folder.
+// TestDataDirectory proves which folder is used for data: the first one that is set of those of the key, of systemd and
+// of XDG, otherwise the one in the home folder.
 func TestDataDirectory(t *testing.T) {
 	home := clean(t)
 	expect := func(want, content string) {
@@ -209,7 +209,7 @@ func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
 	}
 }
 
-// TestOneSourceWithoutFile proves that one log needs no file: flags or environment variables describe it.
+// TestOneSourceWithoutFile proves that one log can be configured without a file, by flags or environment variables.
 func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
 	want := []config.Cluster{{
@@ -267,7 +267,7 @@ func TestOneSourceErrorsNameFlagAndVariable(t *testing.T) {
 	}
 }
 
-// TestErrorNamesTheWinningPlace proves that an error in a value names the place that the value came from, not a place
+// TestErrorNamesTheWinningPlace proves that an error in a value names the place from which the value came, not a place
 // that it overrides.
 func TestErrorNamesTheWinningPlace(t *testing.T) {
 	clean(t)
@@ -293,7 +293,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestIntervalByFormat proves that by default a source that asks for facts asks less often than one that asks for jobs.
+// TestIntervalByFormat proves that by default a source that polls facts polls less often than one that polls jobs.
 func TestIntervalByFormat(t *testing.T) {
 	clean(t)
 	c := load(t, "clusters: [{sources: [{format: slurm-squeue}, {format: slurm-facts}], name: a}, {name: b, sources: "+

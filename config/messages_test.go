@@ -19,12 +19,12 @@ var messageCalls = regexp.MustCompile(
 	`^(Errorf|New|Bad|Debug|Info|Warn|Error|DPanic|Fatal|that|wrong|found|add|fail|warn|note|Hint|refuse\w*|` +
 		`problem\w*|usageError)$`)
 
-// named matches what messages name as a key: a word of several parts, a dotted path, or the word after the name of the
-// object that has the key.
+// named matches words in messages that name a key: a word of several parts, a dotted path, or the word after the name
+// of the object that has the key.
 var named = regexp.MustCompile(
 	`\b(?:raise its|set its|(?:cluster|source|pool|store|daemon)'s) ([a-z_]+)|\b([a-z]+(?:\.[a-z]+)*(?:_[a-z]+)+)\b`)
 
-// messages returns the string literals of a file that become messages, with their places.
+// messages returns the string literals in a file that become messages, with their places.
 func messages(t *testing.T, path string) map[string]string {
 	t.Helper()
 	files := token.NewFileSet()
@@ -95,7 +95,7 @@ func TestMessagesNameKeys(t *testing.T) {
 	keys := map[string]bool{}
 	for _, k := range config.Reference() {
 		path := strings.ReplaceAll(k.Key, "[]", "")
-		// messages may leave out the beginning of a key's path
+		// Messages may leave out the beginning of a key's path.
 		for parts := strings.Split(path, "."); len(parts) > 0; parts = parts[1:] {
 			keys[strings.Join(parts, ".")] = true
 			keys[parts[0]] = true
@@ -132,9 +132,9 @@ func TestMessagesNameKeys(t *testing.T) {
 	}
 }
 
-// others holds names in messages that are not keys of the configuration, such as fields of logs, questions and answers.
+// others has names in messages that are not keys of the configuration, such as fields of logs, requests and answers.
 var others = map[string]bool{
-	// fields of logs
+	// These are fields of logs.
 	"exec_host": true, "exit_status": true, "start_time": true, "submission_time": true, "job_log": true,
 	"reporting_params": true, "old_accounting": true, // Grid Engine's own configuration
 	"user": true, "pg_hba": true, "sd_notify": true, // the daemon's user; PostgreSQL's pg_hba.conf; systemd's

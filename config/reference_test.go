@@ -28,8 +28,8 @@ var stateKeys = []string{
 	"models.max_users", "models.forget_after", "models.history_jobs",
 }
 
-// TestReferenceIsComplete proves that every key has an explicit reload effect, a description, and a default that its
-// own type can read.
+// TestReferenceIsComplete proves that every key has an explicit reload effect, a description, and a default that can be
+// parsed as its type.
 func TestReferenceIsComplete(t *testing.T) {
 	var state []string
 	seen := map[string]bool{}
@@ -65,7 +65,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// leaves calls visit for every field that is a value. A field of an exported struct that is not a key is an error.
+// leaves calls visit for every field that is a value. An exported struct field that is not a key is an error.
 func leaves(t *testing.T, typ reflect.Type, visit func(field)) {
 	t.Helper()
 	for i := range typ.NumField() {
@@ -98,7 +98,7 @@ func example() *Config {
 }
 
 // TestFingerprintFollowsTheMarks proves that a change of a key changes the fingerprint exactly if the key is marked as
-// shaping the state.
+// one on which the state depends.
 func TestFingerprintFollowsTheMarks(t *testing.T) {
 	base := example().Fingerprint()
 	if len(base) != 64 || base != example().Fingerprint() {
@@ -121,7 +121,7 @@ func TestFingerprintFollowsTheMarks(t *testing.T) {
 	}
 }
 
-// change sets each value in turn to another one, calls then, and restores the value.
+// change replaces each value in turn by another one, calls then, and restores the value.
 func change(v reflect.Value, then func(field)) {
 	for _, f := range fieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.Index)
@@ -174,8 +174,8 @@ func TestFingerprintAndOrder(t *testing.T) {
 	}
 }
 
-// TestOffsetsTellZonesApart proves that zones are compared by their offsets and not by their names, so that the zone
-// Local equals the named zone of the host.
+// TestOffsetsTellZonesApart proves that zones are compared by their offsets, not by their names, so that the zone Local
+// equals the named zone of the host.
 func TestOffsetsTellZonesApart(t *testing.T) {
 	stockholm, err := time.LoadLocation("Europe/Stockholm")
 	if err != nil {
@@ -189,8 +189,8 @@ func TestOffsetsTellZonesApart(t *testing.T) {
 	}
 }
 
-// TestDistance checks reference values: kitten/sitting is Levenshtein's textbook pair (3), flaw/lawn is 2. It also
-// checks the laws of a distance.
+// TestDistance checks reference values: 3 for kitten/sitting, Levenshtein's textbook pair, and 2 for flaw/lawn. It also
+// checks the axioms of a distance.
 func TestDistance(t *testing.T) {
 	for pair, want := range map[[2]string]int{
 		{"kitten", "sitting"}: 3, {"flaw", "lawn"}: 2, {"", "abc"}: 3, {"abc", ""}: 3, {"abc", "abc"}: 0,

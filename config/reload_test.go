@@ -42,8 +42,8 @@ var wantEffects = map[Effect][]string{
 	EffectRebuild: stateKeys,
 }
 
-// TestPlanReload proves, for each key of the structs, that a change of its value alone gives the plan of its class. A
-// new key without a class, or with another class than in the table, fails.
+// TestPlanReload proves for each key that a change of its value alone gives the plan of its class. It fails for a new
+// key without a class, or with another class than in the table.
 func TestPlanReload(t *testing.T) {
 	want := map[string]Effect{}
 	for effect, keys := range wantEffects {
@@ -87,7 +87,7 @@ func TestPlanReload(t *testing.T) {
 }
 
 // TestPlanReloadOfLists proves that a list that has become longer or shorter, or has another order, counts as changed,
-// and that an empty list equals a missing one. Where the configuration was read from does not count.
+// and that an empty list equals a missing one. The place from which the configuration was read does not count.
 func TestPlanReloadOfLists(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -117,7 +117,8 @@ func TestPlanReloadOfLists(t *testing.T) {
 	}
 }
 
-// TestPlanReloadNamesLists proves that a list that has become longer is named once, not by every key of its elements.
+// TestPlanReloadNamesLists proves that a list that has become longer is named once, instead of every key of its
+// elements.
 func TestPlanReloadNamesLists(t *testing.T) {
 	next := example()
 	next.Clusters[0].Sources = append(next.Clusters[0].Sources, Source{Format: "lsf-acct"})

@@ -32,8 +32,8 @@ func loadText(t *testing.T, text string) (*config.Config, error) {
 	return config.Load(file, nil)
 }
 
-// TestShapeRoundTrip proves that the settings that shape the state reach other daemons unchanged. They have the same
-// fingerprint, except for the part of the sources, and no paths of logs.
+// TestShapeRoundTrip proves that other daemons receive the settings on which the state depends unchanged. The
+// fingerprint is the same, except for the part of the sources, and the settings have no paths of logs.
 func TestShapeRoundTrip(t *testing.T) {
 	c, err := loadText(t, sharedSite)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Each file has mistakes. want has them in the order of lines: line | key | part of the problem | part of what is
-// allowed.
+// Each file has mistakes. want has them in the order of lines, as line | key | part of the problem | part of the
+// allowed values.
 var mistakes = []struct{ name, file, want string }{
 	{"unknown keys", `
 lisen: x
@@ -277,7 +277,7 @@ func TestErrorReadsAsOneLine(t *testing.T) {
 	}
 }
 
-// TestEmptyFile proves that a file without settings is no mistake: environment and flags may be enough.
+// TestEmptyFile proves that a file without settings is no mistake, because environment and flags may be enough.
 func TestEmptyFile(t *testing.T) {
 	clean(t)
 	for _, content := range []string{"", "# nothing\n", "---\n", "{}"} {
@@ -288,7 +288,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestValidate proves that Validate finds in a struct what Load finds in a file, without a place.
+// TestValidate proves that Validate finds the same mistakes in a struct as Load in a file, but without a place.
 func TestValidate(t *testing.T) {
 	clean(t)
 	c := load(t, minimal)

@@ -28,7 +28,7 @@ func drawText(t *rapid.T, name string) string {
 	return rapid.String().Draw(t, name)
 }
 
-// drawAttributes draws a value for every field, so that a new one cannot be forgotten.
+// drawAttributes draws a value for every field, so that no new field can be forgotten.
 func drawAttributes(t *rapid.T) job.Attributes {
 	var a job.Attributes
 	fields := reflect.ValueOf(&a).Elem()
@@ -47,7 +47,7 @@ func drawAttributes(t *rapid.T) job.Attributes {
 	return a
 }
 
-// TestEventRoundTrip proves that any event can be read back from its payload, and that its bytes are always the same.
+// TestEventRoundTrip proves that every event can be read back from its payload, and that equal events give equal bytes.
 func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := job.Event{Kind: job.Start, Cluster: "c", ID: "1", Attempt: 2, Time: time.Unix(1, 2).UTC()}
@@ -74,8 +74,8 @@ func TestEventRoundTrip(t *testing.T) {
 	})
 }
 
-// TestEventFormat fixes the bytes of version 1, because a journal must stay readable. The expectation comes from the
-// format's description, not from the program.
+// TestEventFormat fixes the bytes of version 1, because journals must stay readable. The expected bytes come from the
+// description of the format, not from the program.
 func TestEventFormat(t *testing.T) {
 	const stored = `{"v":1,"q":"batch","u":"ann","p":4,"l":3600000000000,"ts":5,"tb":-1,"x":true}`
 	want := job.Event{
@@ -95,7 +95,7 @@ func TestEventFormat(t *testing.T) {
 	}
 }
 
-// TestEventDamaged proves that damage and a newer version give different errors.
+// TestEventDamaged proves that damage and a newer version cause different errors.
 func TestEventDamaged(t *testing.T) {
 	var ev job.Event
 	for _, data := range []string{"", "{", "[]", `{"v":1,"r":["YQ=="]}`, `{"v":1,"ts":"x"}`} {
@@ -108,7 +108,7 @@ func TestEventDamaged(t *testing.T) {
 	}
 }
 
-// TestKindNames proves that the names of all kinds can be read back, and no other names.
+// TestKindNames proves that the names of all kinds can be parsed, and no other names.
 func TestKindNames(t *testing.T) {
 	for k := job.Submit; k <= job.Machine; k++ {
 		if got, err := modelstore.ParseKind(k.String()); err != nil || got != k {
@@ -122,7 +122,8 @@ func TestKindNames(t *testing.T) {
 	}
 }
 
-// TestSnapshotSum proves that the checksum covers number, time, names, bytes and the border between them.
+// TestSnapshotSum proves that the checksum covers the number, the time, the names, the bytes, and the borders between
+// these.
 func TestSnapshotSum(t *testing.T) {
 	at := time.Unix(1, 2)
 	snaps := []*modelstore.Snapshot{
@@ -148,7 +149,7 @@ func TestSnapshotSum(t *testing.T) {
 	}
 }
 
-// TestRowClosed proves the results of Closed for both outcomes.
+// TestRowClosed checks the results of Closed for both outcomes.
 func TestRowClosed(t *testing.T) {
 	submit := time.Unix(100, 0)
 	started := modelstore.Row{Submit: submit, Start: time.Unix(150, 0), WaitSeconds: 7}
@@ -161,7 +162,7 @@ func TestRowClosed(t *testing.T) {
 	}
 }
 
-// TestTimeBounds proves that the bounds are those of 64-bit nanoseconds.
+// TestTimeBounds proves that MinTime and MaxTime are the bounds of 64-bit nanoseconds.
 func TestTimeBounds(t *testing.T) {
 	if got := modelstore.MinTime().UnixNano(); got != math.MinInt64 {
 		t.Errorf("least %d", got)

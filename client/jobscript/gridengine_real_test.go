@@ -45,8 +45,8 @@ func startGridEngine(t *testing.T) *realGridEngine {
 	return g
 }
 
-// submit submits the script with qsub as a held job. It returns what qstat shows of the job, or the message with which
-// qsub refuses the script.
+// submit submits the script with qsub as a held job. It returns the fields of the job in qstat, or the message with
+// which qsub refuses the script.
 func (g *realGridEngine) submit(t *testing.T, what submission) (map[string]string, string) {
 	t.Helper()
 	script := filepath.Join(g.dir, "job.sh")
@@ -74,7 +74,7 @@ func (g *realGridEngine) submit(t *testing.T, what submission) (map[string]strin
 	return shown, ""
 }
 
-// gridEngineSays compares a request with what qstat shows.
+// gridEngineSays returns the differences between a request and the fields in qstat.
 func gridEngineSays(r jobscript.Request, shown map[string]string) []string {
 	var wrong []string
 	check := func(field, got, want string) {
@@ -131,9 +131,9 @@ func gridEngineSays(r jobscript.Request, shown map[string]string) []string {
 	return wrong
 }
 
-// TestRealGridEngineReadsTheSame proves that jobscript and a real qsub of Grid Engine understand a script alike. The
-// scripts are every eighth of a list of special ones (all of them with WAITCAST_LONG=1) and random combinations of
-// options.
+// TestRealGridEngineReadsTheSame proves that jobscript and a real qsub of Grid Engine interpret scripts in the same
+// way. The scripts are every eighth of a list of special ones (all of them with WAITCAST_LONG=1), and random
+// combinations of options.
 func TestRealGridEngineReadsTheSame(t *testing.T) {
 	g := startGridEngine(t)
 	compare := func(what submission) {
@@ -183,9 +183,9 @@ func TestRealGridEngineReadsTheSame(t *testing.T) {
 	}
 }
 
-// specialGridEngine returns scripts, each with something special. It leaves out what qsub takes and jobscript refuses:
-// -l h_rt=-5 and -t 1-, of which qsub makes a limit of no time and no array. It also leaves out "-q 'a.q' -N x".
-// jobscript takes it, but qsub refuses it because it does not see the closing quote.
+// specialGridEngine returns scripts, each with a special feature. It leaves out scripts that qsub accepts but jobscript
+// refuses: -l h_rt=-5 and -t 1-, which qsub reads as a limit of no time and as no array. It also leaves out "-q 'a.q'
+// -N x": jobscript accepts it, but qsub refuses it because it does not see the closing quote.
 func specialGridEngine() []submission {
 	var all []submission
 	for _, lines := range [][]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/client/jobscript"
 )
 
-// onlyAsked makes comparisons ignore the fields of a request that no script asks for.
+// onlyAsked makes comparisons ignore the fields of a request that no script sets.
 var onlyAsked = cmpopts.IgnoreFields(jobscript.Request{}, "Warnings", "Directives")
 
 func parse(t *testing.T, script string, opts jobscript.Options) jobscript.Request {
@@ -26,8 +26,8 @@ func parse(t *testing.T, script string, opts jobscript.Options) jobscript.Reques
 	return r
 }
 
-// TestUsualScripts proves the meaning of a typical script of each scheduler, by the manuals that the package comment
-// names.
+// TestUsualScripts checks the request of a typical script of each scheduler against the manuals that the package
+// comment names.
 func TestUsualScripts(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
@@ -118,8 +118,7 @@ cd $PBS_O_WORKDIR
 	}
 }
 
-// TestWhichOfTwoCounts proves that of two options for the same thing the right one counts, and that a warning names
-// both.
+// TestWhichOfTwoCounts proves which of two options for the same setting applies, and that a warning names both.
 func TestWhichOfTwoCounts(t *testing.T) {
 	for _, c := range []struct {
 		script  string
@@ -156,8 +155,8 @@ func TestWhichOfTwoCounts(t *testing.T) {
 	}
 }
 
-// TestFormsOfPBSAndLSF proves the meaning of each form of PBS and LSF by their manuals, because no real PBS or LSF is
-// at hand.
+// TestFormsOfPBSAndLSF checks each form of options of PBS and LSF against their manuals, because no real PBS or LSF was
+// available.
 func TestFormsOfPBSAndLSF(t *testing.T) {
 	type want struct {
 		procs, nodes, tasks, atOnce, gpus int
@@ -203,9 +202,9 @@ func TestFormsOfPBSAndLSF(t *testing.T) {
 	}
 }
 
-// TestSlurmGPUs proves the meaning of Slurm's options for GPUs, and their effect on tasks. The source is NumTasks of
-// held jobs on nodes with GPUs, as scontrol of Slurm 22.05 shows it. It does not show the totals and the processors of
-// --cpus-per-gpu, for which sbatch(1) is the source.
+// TestSlurmGPUs checks Slurm's options for GPUs, and their effect on tasks. The expected numbers of tasks are the
+// NumTasks of held jobs on nodes with GPUs, as scontrol of Slurm 22.05 shows them. For the totals and the processors of
+// --cpus-per-gpu, which it does not show, they come from sbatch(1).
 func TestSlurmGPUs(t *testing.T) {
 	for args, want := range map[string]struct{ gpus, procs int }{
 		"--gres=gpu:2": {2, 1}, "--gres=gpu": {1, 1}, "--gres=gpu:volta:2 -N2": {4, 2}, "--gpus=3": {3, 1},
@@ -223,8 +222,8 @@ func TestSlurmGPUs(t *testing.T) {
 	}
 }
 
-// TestErrorsNameThePlace proves that a request that no scheduler could fulfil is refused with the place, the option
-// and what to do.
+// TestErrorsNameThePlace proves that a request that no scheduler could fulfil is refused with the place, the option and
+// advice.
 func TestErrorsNameThePlace(t *testing.T) {
 	for script, want := range map[string]string{
 		"#SBATCH -N two\n": `job.sh:2: --nodes=two: "two" is not a whole number; ` +
@@ -283,7 +282,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-// TestWhichScheduler proves that the directives decide for which scheduler a script was written. If a script has the
+// TestWhichScheduler proves that the directives determine the scheduler for which a script was written. If a script has
 // directives of two schedulers, the caller must choose. A script without directives is refused with a hint.
 func TestWhichScheduler(t *testing.T) {
 	for script, want := range map[string]jobscript.Scheduler{
@@ -327,7 +326,8 @@ func TestWhichScheduler(t *testing.T) {
 	}
 }
 
-// TestCommandLineOverrides proves that an option on the command line means the same as a directive and overrides it.
+// TestCommandLineOverrides proves that an option on the command line has the same meaning as in a directive, and
+// overrides the directive.
 func TestCommandLineOverrides(t *testing.T) {
 	options := map[jobscript.Scheduler]struct {
 		prefix string
@@ -370,7 +370,7 @@ func TestCommandLineOverrides(t *testing.T) {
 }
 
 // FuzzParse proves that no script, command line or environment makes Parse panic or hang, that every result is within
-// its bounds, and that every error is typed and short.
+// its bounds, and that every error is an *Error with a short text.
 func FuzzParse(f *testing.F) {
 	for _, s := range specialScripts() {
 		f.Add(s.text(), strings.Join(s.args, "\x1f"), "", uint8(0))

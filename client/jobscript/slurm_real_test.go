@@ -79,7 +79,7 @@ func (s submission) parse(scheduler jobscript.Scheduler) (jobscript.Request, err
 		jobscript.Options{Scheduler: scheduler, Args: s.args, Env: s.env, Name: "job.sh"})
 }
 
-// submit submits the script with sbatch as a held job. It returns what scontrol shows of the job, one map per
+// submit submits the script with sbatch as a held job. It returns the fields of the job in scontrol, one map per
 // component, or the message with which sbatch refuses the script.
 func (s *realSlurm) submit(t *testing.T, what submission) ([]map[string]string, string) {
 	t.Helper()
@@ -121,7 +121,7 @@ func (s *realSlurm) submit(t *testing.T, what submission) ([]map[string]string, 
 	return jobs, ""
 }
 
-// slurmSays compares a component with what scontrol shows.
+// slurmSays returns the differences between a component and its fields in scontrol.
 func slurmSays(what submission, r jobscript.Request, shown map[string]string) []string {
 	var wrong []string
 	check := func(field, got, want string) {
@@ -133,11 +133,12 @@ func slurmSays(what submission, r jobscript.Request, shown map[string]string) []
 	given := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(asked, n) })
 	}
-	// Where a waiting job shows less than it finally gets, jobscript's answer is what it finally gets: see slurmSize.
+	// If scontrol shows less for a waiting job than the job finally gets, jobscript returns what it finally gets: see
+	// slurmSize.
 	if r.ProcsMax == r.Procs && !given("--mincpus") && !given("--overcommit", "-O") {
 		check("processors", strconv.Itoa(r.Procs), shown["NumCPUs"])
 	}
-	// Without a number of nodes, and for a range with tasks per node, scontrol shows an estimate.
+	// If no number of nodes is given, or a range with tasks per node, scontrol shows an estimate.
 	if r.Nodes > 0 && given("-N", "--nodes=") && (r.Nodes == r.NodesMax || !given("tasks-per-node")) {
 		nodes := fmt.Sprintf("%d-%d", r.Nodes, r.NodesMax)
 		if !strings.Contains(shown["NumNodes"], "-") {
@@ -220,7 +221,7 @@ func shownMemory(tres string) string {
 	return ""
 }
 
-// compare parses a script with Slurm and with jobscript and reports the differences.
+// compare parses a script with Slurm and with jobscript, and reports the differences.
 func (s *realSlurm) compare(t *testing.T, what submission) {
 	t.Helper()
 	jobs, refused := s.submit(t, what)
@@ -250,9 +251,9 @@ func (s *realSlurm) compare(t *testing.T, what submission) {
 	}
 }
 
-// TestRealSlurmReadsTheSame proves that jobscript and a real sbatch understand a script alike: sizes, limits, arrays,
-// quoting and refusals. The scripts are a list of special ones and random combinations of options in directives,
-// environment and command line: 60 of them, and 1,500 with WAITCAST_LONG=1.
+// TestRealSlurmReadsTheSame proves that jobscript and a real sbatch interpret scripts in the same way: sizes, limits,
+// arrays, quoting and refusals. The scripts are a list of special ones, and random combinations of options in
+// directives, environment and command line: 60 of them, or 1,500 with WAITCAST_LONG=1.
 func TestRealSlurmReadsTheSame(t *testing.T) {
 	s := startSlurm(t)
 	for _, what := range specialScripts() {
@@ -268,7 +269,8 @@ func TestRealSlurmReadsTheSame(t *testing.T) {
 	}
 }
 
-// TestRealSlurmGives proves the sizes that a waiting job does not show in full, by what the job finally got.
+// TestRealSlurmGives checks the sizes that scontrol does not show in full for a waiting job against what the job
+// finally gets.
 func TestRealSlurmGives(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("jobs that run: only with WAITCAST_LONG=1")
@@ -297,14 +299,14 @@ func TestRealSlurmGives(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		// The machine is empty, so that a range of nodes gets its maximum.
+		// The machine is empty, so a range of nodes gets its maximum.
 		if want := fmt.Sprintf(" NumCPUs=%d ", r.ProcsMax); !strings.Contains(string(text), want) {
 			t.Errorf("%s: read %d to %d processors; Slurm gave\n%s", line, r.Procs, r.ProcsMax, text)
 		}
 	}
 }
 
-// randomSubmission draws options, most of which are compatible, and spreads them over directives, environment and
+// randomSubmission draws options, most of which are compatible, and distributes them over directives, environment and
 // command line.
 func randomSubmission(random *rand.Rand) submission {
 	pool := []string{

@@ -1,9 +1,9 @@
 package jobscript_test
 
-// specialScripts returns scripts and command lines of Slurm, each with something special. It leaves out what sbatch
-// takes and jobscript refuses on purpose: a time limit of -5, of which sbatch makes 2,982,611 days; the array ",",
-// which sbatch ignores; the array "%2", of which it makes 0; and --nodes=0. It also leaves out unknown long options:
-// they may belong to a later Slurm, and jobscript only warns of them.
+// specialScripts returns scripts and command lines of Slurm, each with a special feature. It leaves out those that
+// sbatch accepts but jobscript deliberately refuses: a time limit of -5, which sbatch reads as 2,982,611 days; the
+// array ",", which sbatch ignores; the array "%2", which it reads as 0; and --nodes=0. It also leaves out unknown long
+// options: they may belong to a later Slurm, so jobscript only warns about them.
 func specialScripts() []submission {
 	var all []submission
 	for _, lines := range [][]string{

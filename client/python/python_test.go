@@ -1,5 +1,5 @@
-// Package python_test proves that the Python client works as documented with a real daemon, and that its types are
-// right.
+// Package python_test proves that the Python client works with a real daemon as documented, and that its type
+// annotations are right.
 package python_test
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/waitcast/waitcast/internal/mungetest"
 )
 
-// patience is the time after which a test fails if a condition has not come true.
+// patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
-// need returns the path of a program, or skips the test.
+// need returns the path of a program. It skips the test if the program is missing.
 func need(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -34,7 +34,7 @@ func need(t *testing.T, name string) string {
 	return path
 }
 
-// TestTypes proves that the client and its tests have types everywhere, in the syntax of Python 3.9.
+// TestTypes proves that the client and its tests are fully annotated with types, in the syntax of Python 3.9.
 func TestTypes(t *testing.T) {
 	mypy := need(t, "mypy")
 	cache := t.TempDir()
@@ -46,7 +46,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestAgainstDaemon proves that the client asks every path of a real daemon and understands the answers, problems and
+// TestAgainstDaemon proves that the client can use every path of a real daemon and parse its answers, problems and
 // events. test_waitcast.py has the details.
 func TestAgainstDaemon(t *testing.T) {
 	if testing.Short() {
@@ -69,7 +69,7 @@ func TestAgainstDaemon(t *testing.T) {
 	}
 }
 
-// site is a log and a configuration: a machine of 64 processors, of which one job without end holds 60, while another
+// site is a log and a configuration: a machine of 64 processors, of which one job without an end uses 60, while another
 // one waits for 32.
 type site struct {
 	log, config string
@@ -134,7 +134,7 @@ func (s *site) adminToken(t *testing.T) string {
 	return strings.TrimSpace(string(token))
 }
 
-// release returns the lines of the log when the big job ends and the waiting one is deleted.
+// release returns the lines of the log with which the large job ends and the waiting one is deleted.
 func (s *site) release() string {
 	big, waits := s.big(), s.job("waits.test", 32, s.now.Add(-time.Minute))
 	big.End, waits.End = s.now, s.now
@@ -184,7 +184,7 @@ func awaitReady(t *testing.T, url string) {
 	}
 }
 
-// TestMunge proves that the client sends a credential of a real munge to a daemon that asks for one, and sends each
+// TestMunge proves that the client sends a credential of a real munge to a daemon that requests one, and sends each
 // credential only once.
 func TestMunge(t *testing.T) {
 	python := need(t, "python3")

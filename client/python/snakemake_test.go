@@ -28,7 +28,8 @@ func recipe(t *testing.T, section string) string {
 	return code
 }
 
-// newPools returns a site whose queue short waits behind a job without end, while the nodes of the queue long are free.
+// newPools returns a site on which the queue short waits behind a job without an end, while the nodes of the queue long
+// are free.
 func newPools(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -58,7 +59,7 @@ func newPools(t *testing.T) *site {
 	return s
 }
 
-// TestSnakemakeRecipe proves with a real Snakemake that the recipe of docs/integrations.md chooses the partition in
+// TestSnakemakeRecipe proves with a real Snakemake that the recipe in docs/integrations.md chooses the partition in
 // which the job would start first, and that it works without a daemon. Debian's version 7 has no executor for Slurm, so
 // the test uses a dry run, which prints the resources.
 func TestSnakemakeRecipe(t *testing.T) {

@@ -22,13 +22,14 @@ import (
 var forecast = regexp.MustCompile(`^waitcast: this job would probably start (at once|in [\dhdmin ]+) \(90 %: (within ` +
 	`[\dhdmin ]+|no end in sight)\)(; with .*)?\n$`)
 
-// TestRealSlurmCLIFilter proves on a real Slurm that sbatch prints the forecast of a real daemon. When the daemon is
-// stopped, hangs, trickles, floods or talks nonsense, sbatch submits as without the plugin. The test also proves what
-// the plugin asks and what it prints about an answer. BenchmarkRealSlurmDelay measures the delay.
+// TestRealSlurmCLIFilter proves on a real Slurm that sbatch prints the forecast of a real daemon. If the daemon is
+// stopped, hangs, answers byte by byte, sends too much or sends garbage, sbatch submits as without the plugin. The test
+// also proves which request the plugin sends, and what it prints for an answer. BenchmarkRealSlurmDelay measures the
+// delay.
 func TestRealSlurmCLIFilter(t *testing.T) {
 	c := newCluster(t)
 	url, stop := c.startDaemon()
-	// all other jobs wait behind this one
+	// All other jobs wait behind this one.
 	c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", "long", "-n12", "-t", "20:00:00")
 	for _, queue := range []string{"short", "medium"} {
 		c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", queue, "-n2", "-t", "5")
@@ -51,7 +52,7 @@ func TestRealSlurmCLIFilter(t *testing.T) {
 // on returns the environment in which the plugin prints even if standard error is no terminal.
 func on(url string) []string { return []string{"WAITCAST_URL=" + url, "WAITCAST_CLI_FILTER=on"} }
 
-// wantWords submits until the plugin has printed something: on a busy machine an answer may come too late, and then the
+// wantWords submits until the plugin has printed something: on a busy machine an answer may come too late, so that the
 // plugin prints nothing.
 func (c *cluster) wantWords(want *regexp.Regexp, env []string, args ...string) {
 	c.t.Helper()
@@ -66,7 +67,7 @@ func (c *cluster) wantWords(want *regexp.Regexp, env []string, args ...string) {
 	}
 }
 
-// provesForecast proves that the plugin prints the answer of a real daemon, however the job is submitted.
+// provesForecast proves that the plugin prints the answer of a real daemon, in whichever way the job is submitted.
 func (c *cluster) provesForecast(url string) {
 	t := c.t
 	c.wantWords(forecast, on(url), "-p", "short", "-n2", "-t", "5")
@@ -120,7 +121,7 @@ func (c *cluster) provesTerminal(url string) {
 	t.Errorf("on a terminal: %q, %q, %v", s.out, s.complaint, s.err)
 }
 
-// provesWaitcast proves that the plugin uses the command waitcast where curl is missing.
+// provesWaitcast proves that the plugin uses the command waitcast if curl is missing.
 func (c *cluster) provesWaitcast(url string) {
 	t := c.t
 	bin := t.TempDir()
@@ -138,11 +139,11 @@ func (c *cluster) provesWaitcast(url string) {
 		}
 	}
 	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "long", "-n2", "-t", "4:00:00", "--account=it's")
-	// another time limit brings another answer
+	// Another time limit gives another answer.
 	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "short", "-n2", "-t", "5")
 }
 
-// fake gives every request the same answer and remembers the newest request.
+// fake gives every request the same answer and records the newest request.
 type fake struct {
 	*httptest.Server
 	answer string
@@ -173,7 +174,7 @@ const later = `{"candidates": [
 	{"time_limit_seconds": 86400, "wait_seconds": {"p50": 5400.4, "p90": 100800}}
 ], "advice": ["\u00e4\"\\\n"], "left_out": [], "stale": false}`
 
-// provesQuestion proves that the plugin asks the daemon for what sbatch was asked for, and that no shell interprets an
+// provesQuestion proves that the plugin's request has what sbatch was called with, and that no shell interprets an
 // option.
 func (c *cluster) provesQuestion() {
 	t := c.t
@@ -204,7 +205,7 @@ func (c *cluster) provesQuestion() {
 	}
 }
 
-// provesWords proves what the plugin prints about each answer.
+// provesWords proves what the plugin prints for each answer.
 func (c *cluster) provesWords() {
 	t := c.t
 	for _, k := range []struct{ answer, want string }{
@@ -239,7 +240,7 @@ func (c *cluster) provesWords() {
 	}
 }
 
-// bad is a server that accepts connections and then misbehaves as ordered. It records how long its clients stayed
+// bad is a server that accepts connections and then misbehaves in a given way. It records how long its clients stay
 // connected.
 type bad struct {
 	listener net.Listener
@@ -285,7 +286,7 @@ func (b *bad) host(conn net.Conn, serve func(net.Conn)) {
 
 func (b *bad) url() string { return "http://" + b.listener.Addr().String() }
 
-// untilGone writes a text again and again until the client has closed the connection.
+// untilGone writes a text again and again until the client closes the connection.
 func untilGone(head, text string, pause time.Duration) func(net.Conn) {
 	return func(conn net.Conn) {
 		tick := time.NewTicker(pause)
@@ -297,7 +298,8 @@ func untilGone(head, text string, pause time.Duration) func(net.Conn) {
 	}
 }
 
-// badDaemons returns servers that never answer, each in its own way, and the address of a stopped one.
+// badDaemons returns the addresses of servers that never answer properly, each in its own way, and of a stopped one. It
+// also returns the servers.
 func badDaemons(t testing.TB, stopped string) (urls map[string]string, servers map[string]*bad) {
 	t.Helper()
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"
@@ -313,8 +315,8 @@ func badDaemons(t testing.TB, stopped string) (urls map[string]string, servers m
 	return urls, servers
 }
 
-// provesBadDaemons proves that sbatch submits without a word when a daemon does not answer. On a busy machine sbatch
-// may give up before it has connected, and then the test tries again.
+// provesBadDaemons proves that sbatch submits without a message if a daemon does not answer. On a busy machine the
+// plugin may give up before it has connected; then the test tries again.
 func (c *cluster) provesBadDaemons(stopped string) {
 	c.answersWithin(shipped)
 	urls, servers := badDaemons(c.t, stopped)
@@ -339,16 +341,16 @@ func (c *cluster) provesBadDaemons(stopped string) {
 	}
 }
 
-// clients returns how many clients came, and how many of them have gone.
+// clients returns the number of clients that connected, and the number of those that have disconnected.
 func (b *bad) clients() (came, gone int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.came, len(b.stays)
 }
 
-// BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it while the daemon does
-// not answer, in alternation, and how long a connection lasts. It reports the medians of many submissions. The limit is
-// 200 ms (scripts/bench).
+// BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it if the daemon does not
+// answer. Submissions with and without alternate. It also measures how long a connection lasts. It reports the medians
+// of many submissions. The limit is 200 ms (scripts/bench).
 func BenchmarkRealSlurmDelay(b *testing.B) {
 	c := newCluster(b)
 	c.answersWithin(shipped)

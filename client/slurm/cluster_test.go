@@ -1,5 +1,5 @@
 // Package slurm_test proves on a real Slurm that waitcast's integrations work as documented, and that no job is
-// refused or delayed for long when the daemon does not answer.
+// refused, or delayed for long, if the daemon does not answer.
 package slurm_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// patience is the time after which a test fails if a condition has not come true.
+// patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
 const script = "../../scripts/slurm-cluster"
@@ -33,12 +33,12 @@ type cluster struct {
 	plain, plugin string
 }
 
-// with returns the cluster for use in a test of its own.
+// with returns the cluster for use in another test.
 func (c *cluster) with(t testing.TB) *cluster {
 	return &cluster{t: t, plain: c.plain, plugin: c.plugin}
 }
 
-// newCluster starts a cluster, or skips the test if a program that it needs is not installed.
+// newCluster starts a cluster. It skips the test if a required program is not installed.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	if testing.Short() {
@@ -79,7 +79,7 @@ func newCluster(t testing.TB) *cluster {
 	return c
 }
 
-// installPlugin follows docs/integrations.md, in a configuration for clients only.
+// installPlugin installs the plugin by docs/integrations.md, in a configuration that only clients use.
 func (c *cluster) installPlugin() {
 	c.t.Helper()
 	conf, err := os.ReadFile(filepath.Join(c.plain, "slurm.conf"))
@@ -93,10 +93,10 @@ func (c *cluster) installPlugin() {
 	c.answersWithin("10") // with this limit a busy machine does not change what is printed
 }
 
-// shipped is how long the daemon's answer may take in the shipped cli_filter.lua, in seconds.
+// shipped is the time limit for the daemon's answer in the shipped cli_filter.lua, in seconds.
 const shipped = "0.1"
 
-// answersWithin installs the plugin with another limit for the daemon's answer, in seconds.
+// answersWithin installs the plugin with another time limit for the daemon's answer, in seconds.
 func (c *cluster) answersWithin(seconds string) {
 	c.t.Helper()
 	plugin, err := os.ReadFile("cli_filter.lua")
@@ -118,14 +118,14 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// said holds what a command printed, and the time that the command took.
+// said is the output of a command, and the time that the command took.
 type said struct {
 	out, complaint string
 	err            error
 	took           time.Duration
 }
 
-// command runs one of Slurm's commands with a configuration and additions to the environment.
+// command runs one of Slurm's commands with a configuration and additional environment variables.
 func (c *cluster) command(conf string, env []string, name string, args ...string) said {
 	c.t.Helper()
 	cmd := exec.CommandContext(c.t.Context(), name, args...) //nolint:gosec // Slurm's
@@ -157,7 +157,7 @@ func (c *cluster) submit(env []string, args ...string) said {
 
 var submitted = regexp.MustCompile(`^Submitted batch job \d+\n$`)
 
-// mustSubmit also checks that the job was submitted as without the plugin.
+// mustSubmit submits like submit, and checks that the job was submitted as without the plugin.
 func (c *cluster) mustSubmit(env []string, args ...string) said {
 	c.t.Helper()
 	s := c.submit(env, args...)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestResizeTypes proves that the example has types everywhere and uses the syntax of Python 3.9.
+// TestResizeTypes proves that the example is fully annotated with types and uses the syntax of Python 3.9.
 func TestResizeTypes(t *testing.T) {
 	mypy, err := exec.LookPath("mypy")
 	if err != nil {
@@ -23,7 +23,7 @@ func TestResizeTypes(t *testing.T) {
 	}
 }
 
-// output collects what a process prints while it runs.
+// output collects the output of a process while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,7 +42,7 @@ func (o *output) String() string {
 }
 
 // TestRealSlurmResize proves on a real Slurm that the example resize.py releases nodes of a running job when a real
-// daemon advises this, and informs the application before. The example ends when the job has ended.
+// daemon advises this, and informs the application first. The example ends when the job has ended.
 func TestRealSlurmResize(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestRealSlurmResize(t *testing.T) {
 	if err := os.Chmod(tell, 0o755); err != nil { //nolint:gosec // a script
 		t.Fatal(err)
 	}
-	// Half of the work is serial, and processors cost something: one node is the cheapest.
+	// Half of the work is serial, and processors have a price, so one node is the cheapest.
 	write(t, request, `{"runtime": {"amdahl": {"serial": 0.5, "t1_seconds": 36000}}, "objective": {"kind": "cost", `+
 		`"price_proc_hour": 1}}`)
 	var out output

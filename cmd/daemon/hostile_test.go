@@ -11,11 +11,11 @@ import (
 	"unicode"
 )
 
-// hostile is a name that steers terminals, reverses the direction of writing, and forges a line.
+// hostile is a name that controls terminals, reverses the direction of writing, and forges a line.
 const hostile = "q\x1b[31m\r\nFORGED\tx\x07\x7f\u009b2J\u202eexe.\u2066\u200b\ufeff\u2028"
 
-// harmless runs the real program and fails the test if the output contains a character that cannot be printed, or a
-// line that the hostile name forged.
+// harmless runs the real program. It fails the test if the output contains a character that cannot be printed, or a
+// line that the hostile name has forged.
 func harmless(t *testing.T, args ...string) {
 	t.Helper()
 	program, err := os.Executable()
@@ -39,8 +39,8 @@ func harmless(t *testing.T, args ...string) {
 	}
 }
 
-// TestHostileNames proves that no command of the daemon prints anything that steers a terminal or forges a line.
-// Hostile names stand in the configuration, in names of files, in logs (queue, user, account, job) and in arguments.
+// TestHostileNames proves that no command of the daemon prints anything that controls a terminal or forges a line.
+// Hostile names are in the configuration, in names of files, in logs (queue, user, account, job) and in arguments.
 func TestHostileNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), hostile)
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -64,7 +64,7 @@ func compress(text string) []byte {
 	return b.Bytes()
 }
 
-// The small logs hold jobs one after the other. Their lifetimes are the quantiles of a uniform-log law from lawMin to
+// The small logs have jobs one after the other. Their lifetimes are the quantiles of a uniform-log law from lawMin to
 // lawMax seconds. Sequential jobs and jobs of 4 processors alternate.
 const (
 	lawMin, lawMax = 10.0, 100_000.0
@@ -93,7 +93,7 @@ func logs() (swf, log string) {
 	return w.String(), a.String()
 }
 
-// report has the fields of --one-shot --json that users may rely on. The output may get more.
+// report has the fields of --one-shot --json on which users may rely. The output may have more fields.
 type report struct {
 	Jobs     *int64 `json:"jobs"`
 	BadLines int64  `json:"bad_lines"`
@@ -134,8 +134,8 @@ func oneShot(t *testing.T, args ...string) report {
 	return r
 }
 
-// TestOneShot proves that state and models of a small log have the promised shape and the figures of the law that the
-// log was made from, in every format, compressed or not.
+// TestOneShot proves for every format, compressed or not, that state and models of a small log have the documented form
+// and the figures of the law from which the log was made.
 func TestOneShot(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	swf, log := logs()
@@ -157,8 +157,8 @@ func TestOneShot(t *testing.T) {
 			if q.Name == nil || *q.Name == "" || c.queue == "batch" && *q.Name != c.queue {
 				t.Errorf("queue %v, want %s", q.Name, c.queue)
 			}
-			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16. The sizes 1 and 4 lie in the states 2^0
-			// and 2^2. No job has a size between these.
+			// Lifetimes from 10 to 97,000 s are in the states 2^3 to 2^16. The sizes 1 and 4 are in the states 2^0 and
+			// 2^2. No job has a size between these.
 			if m := q.Markov; m.RuntimeStates == nil || m.ProcsStates == nil || *m.RuntimeStates != 14 ||
 				*m.ProcsStates != 2 {
 				t.Errorf("chains %+v, want 14 and 2 states", m)
@@ -189,7 +189,7 @@ func TestOneShot(t *testing.T) {
 	}
 }
 
-// TestOneShotTooFew proves that where nothing can be fitted the figures are null, neither 0 nor missing.
+// TestOneShotTooFew proves that figures that cannot be fitted are null, not 0 or missing.
 func TestOneShotTooFew(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	path := filepath.Join(t.TempDir(), "one.swf")

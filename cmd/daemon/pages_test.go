@@ -23,8 +23,8 @@ func operate(t *testing.T) string {
 	return string(content)
 }
 
-// TestOperateCommands proves that waitcastd understands every call of it in the page for operators, and that the page
-// has every flag of check and bundle.
+// TestOperateCommands proves that waitcastd accepts every call of it in the page for operators, and that the page has
+// every flag of check and bundle.
 func TestOperateCommands(t *testing.T) {
 	page := operate(t)
 	calls := regexp.MustCompile("(?m)(?:^    (?:sudo )?|`)waitcastd ([^`\n]+)").FindAllStringSubmatch(page, -1)
@@ -58,7 +58,7 @@ func TestOperateCommands(t *testing.T) {
 	}
 }
 
-// TestOperateSymptoms proves that the daemon's messages that the table of symptoms quotes exist in the program.
+// TestOperateSymptoms proves that the daemon's messages quoted in the table of symptoms exist in the program.
 func TestOperateSymptoms(t *testing.T) {
 	_, table, ok := strings.Cut(operate(t), "## When something is wrong")
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// startHanging starts the real program with a database that accepts the connection and never answers. It returns once
-// the program waits for the answer, in the midst of its start.
+// startHanging starts the real program with a database that accepts the connection but never answers. It returns when
+// the program waits for the answer, in the middle of its start.
 func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 	t.Helper()
 	database, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,8 +52,7 @@ func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 	return cmd, printed
 }
 
-// TestSignalsWhileStarting proves that SIGTERM and SIGINT end a start with exit code 0, and that SIGHUP before them
-// does nothing.
+// TestSignalsWhileStarting proves that SIGTERM and SIGINT end a start with exit code 0, even if SIGHUP came before.
 func TestSignalsWhileStarting(t *testing.T) {
 	for name, signals := range map[string][]syscall.Signal{
 		"SIGTERM": {syscall.SIGTERM}, "SIGINT": {syscall.SIGINT},

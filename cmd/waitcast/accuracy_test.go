@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedAccuracy returns the fake's fixed answer, with invented numbers.
+// cannedAccuracy returns the fixed answer of the fake server, with invented numbers.
 func cannedAccuracy() wire.Accuracy {
 	levels := func(v float64) map[string]float64 { return map[string]float64{"0.5": v, "0.95": v / 4} }
 	return wire.Accuracy{
@@ -36,8 +36,8 @@ func cannedAccuracy() wire.Accuracy {
 	}
 }
 
-// TestAccuracyShowsAll proves that the command shows every group and method, live and replayed scores apart, and that a
-// missing score is shown without a number.
+// TestAccuracyShowsAll proves that the command shows every group and method, with separate scores for live and replayed
+// forecasts, and that a missing score is shown without a number.
 func TestAccuracyShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedAccuracy()), "accuracy")
 	for _, want := range []string{
@@ -62,8 +62,8 @@ func TestAccuracyShowsAll(t *testing.T) {
 	}
 }
 
-// TestAccuracyShowsParts proves that the command shows the parts of waits for groups in which jobs were blocked, and
-// their causes once. Where neither part is known there is no such table.
+// TestAccuracyShowsParts proves that the command shows the parts of waits for groups with blocked jobs, and the causes
+// once. If neither is known, there is no such table.
 func TestAccuracyShowsParts(t *testing.T) {
 	answer := cannedAccuracy()
 	if text := string(accuracyText(&answer, time.UTC)); strings.Contains(text, "Parts of the waits") {
@@ -92,8 +92,8 @@ func TestAccuracyShowsParts(t *testing.T) {
 	}
 }
 
-// TestAccuracyExits proves the exit codes: an answer without scores and a stale one are answers, and a refusal is
-// printed with its reason.
+// TestAccuracyExits checks the exit codes: an answer without scores, and a stale one, count as answers, and a refusal
+// is printed with its reason.
 func TestAccuracyExits(t *testing.T) {
 	empty := wire.Accuracy{Cluster: "main", Stale: true, AgeSeconds: 900}
 	if r := runWith(serve(t, 200, empty), "accuracy"); r.code != exitStale ||
@@ -111,8 +111,8 @@ func TestAccuracyExits(t *testing.T) {
 	}
 }
 
-// TestAccuracyReplayed proves that --replayed asks for the forecasts that were made after the fact, and that it cannot
-// be combined with --made.
+// TestAccuracyReplayed proves that --replayed requests the forecasts that were made after the fact, and cannot be
+// combined with --made.
 func TestAccuracyReplayed(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {

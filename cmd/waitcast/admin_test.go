@@ -24,10 +24,10 @@ import (
 
 const secretToken = "the-token-of-the-tests"
 
-// received holds what a client sent to the fake daemon.
+// received has the parts of a request that a client sent to the fake daemon.
 type received struct{ query, token, kind, body string }
 
-// daemon is a fake that imports logs and lists a quarantine for clients with the right token.
+// daemon is a fake daemon that imports logs and lists a quarantine for clients with the right token.
 type daemon struct {
 	url   string
 	asked chan received
@@ -115,7 +115,7 @@ In the replay 91 % of 39000 waits ended within their 90 % forecast, and 63 % wer
 See 'waitcast accuracy --replayed'.
 `
 
-// runAdmin runs the command with the daemon's address and the token's file in its environment. terminal says whether
+// runAdmin runs the command with the daemon's address and the token's file in its environment. terminal is true if
 // standard error is a terminal.
 func runAdmin(t *testing.T, d *daemon, stdin io.Reader, terminal bool, args ...string) result {
 	t.Helper()
@@ -168,7 +168,7 @@ func partsOf(t *testing.T, r received) map[string]string {
 	}
 }
 
-// TestImportSendsAllFiles proves that several files go to the daemon in one request, unchanged even if they are
+// TestImportSendsAllFiles proves that several files are sent to the daemon in one request, unchanged even if they are
 // compressed, and get one report.
 func TestImportSendsAllFiles(t *testing.T) {
 	d := newDaemon(t, progressOf(1, 1), wire.ImportLine{Report: importedReport()})
@@ -192,8 +192,7 @@ func TestImportSendsAllFiles(t *testing.T) {
 	}
 }
 
-// TestImportStandardInput proves that a dump can come through a pipe, and that the daemon recognizes its format by its
-// content.
+// TestImportStandardInput proves that a dump can come through a pipe. Its format is left for the daemon to recognize.
 func TestImportStandardInput(t *testing.T) {
 	d := newDaemon(t, wire.ImportLine{Report: importedReport()})
 	r := runAdmin(t, d, strings.NewReader("a|b\n"), false, "import", "-", "--json", "--columns", "jobid,submit")
@@ -210,7 +209,7 @@ func TestImportStandardInput(t *testing.T) {
 	}
 }
 
-// TestImportOfNothingNew proves that the report says so when an import brought nothing new or no job.
+// TestImportOfNothingNew proves that the report states that an import had no new job, or no job at all.
 func TestImportOfNothingNew(t *testing.T) {
 	for want, report := range map[string]wire.ImportReport{
 		"Cluster main knows all of a already: nothing was done.\n" +
@@ -252,7 +251,7 @@ func TestImportProgress(t *testing.T) {
 	}
 }
 
-// TestImportErrors proves the messages of failed imports and their exit codes, which are those of docs/command.md.
+// TestImportErrors checks the messages of failed imports, and their exit codes against docs/command.md.
 func TestImportErrors(t *testing.T) {
 	refusal := &wire.Problem{Title: "Unprocessable Entity", Status: 422, Detail: "none of the lines",
 		Hint: "say which format it has"}
@@ -303,8 +302,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }
 
-// TestTokenPlaces proves that the command looks for the token where the daemon keeps it, unless it is given another
-// place.
+// TestTokenPlaces proves that the command looks for the token where the daemon stores it, unless another place is
+// given.
 func TestTokenPlaces(t *testing.T) {
 	d, dir := newDaemon(t), t.TempDir()
 	for _, place := range []string{
@@ -354,7 +353,8 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestQuarantineText proves that no text of a log can steer the terminal, and that the command says what it dropped.
+// TestQuarantineText proves that no text from a log can control the terminal, and that the command reports the
+// number of lines that were dropped from the quarantine.
 func TestQuarantineText(t *testing.T) {
 	a := &app{zone: time.UTC}
 	text := string(a.quarantineText(&wire.Quarantine{
@@ -368,7 +368,7 @@ func TestQuarantineText(t *testing.T) {
 	}
 }
 
-// TestDocsShowTheAdministratorsAnswers proves that the commands print the answers that the docs show.
+// TestDocsShowTheAdministratorsAnswers proves that the commands print the answers shown in the docs.
 func TestDocsShowTheAdministratorsAnswers(t *testing.T) {
 	in := sections(t)
 	for name, out := range map[string]string{"waitcast import": importedOut, "waitcast quarantine": quarantineOut} {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// backtestTrace writes a log of a machine of 8 processors on which jobs wait for each other, with one job that never
+// backtestTrace writes the log of a machine of 8 processors on which jobs wait for each other, with one job that never
 // ran.
 func backtestTrace(t *testing.T, jobs int) string {
 	t.Helper()
@@ -22,7 +22,7 @@ func backtestTrace(t *testing.T, jobs int) string {
 	return path
 }
 
-// backtestText returns the text of such a log with the given name of its queue.
+// backtestText returns the text of the log of backtestTrace, with the given name of its queue.
 func backtestText(jobs int, queue string) string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var out strings.Builder
@@ -49,7 +49,7 @@ func backtestCommand(args ...string) result {
 	return runEnv(map[string]string{}, strings.NewReader(""), false, append([]string{"backtest"}, args...)...)
 }
 
-// TestBacktest proves the figures, and that there is a row for every submission and method after the warm-up.
+// TestBacktest checks the figures, and proves that there is a row for every submission and method after the warm-up.
 func TestBacktest(t *testing.T) {
 	trace, dir := backtestTrace(t, 600), t.TempDir()
 	rows := filepath.Join(dir, "rows.csv")
@@ -113,7 +113,7 @@ func TestBacktest(t *testing.T) {
 	}
 }
 
-// TestBacktestHead proves that Downey's test has five methods.
+// TestBacktestHead proves that Downey's test prints five methods.
 func TestBacktestHead(t *testing.T) {
 	r := backtestCommand(backtestTrace(t, 1500), "--mode", "head")
 	if r.code != 0 {

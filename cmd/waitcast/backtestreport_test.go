@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScripts runs the scripts of testdata, which call the real program and check its files and messages.
+// TestScripts runs the scripts in testdata, which call the real program and check its files and messages.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 }
 
 // figuresOfReport implements the script command "figuresOfReport RESULT.json REPORT.html". It makes the rows of the
-// report's tables from the JSON and looks for them in the page.
+// report's tables from the JSON and searches them in the page.
 func figuresOfReport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: figures RESULT.json REPORT.html")
@@ -48,7 +48,7 @@ func figuresOfReport(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// reportedTrace holds the parts of a trace's result that the test needs.
+// reportedTrace has those parts of a trace's result that the test needs.
 type reportedTrace struct {
 	Methods []struct {
 		Method      string
@@ -75,7 +75,7 @@ type reportedTrace struct {
 	}
 }
 
-// rows returns the beginnings of rows that the report must contain.
+// rows returns the beginnings of the rows that the report must contain.
 func (r *reportedTrace) rows() (rows []string) {
 	levels := []string{"0.5", "0.75", "0.9", "0.95"}
 	served := r.Methods[0]

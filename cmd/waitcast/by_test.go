@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestByInstants proves the meaning of --by. A time of the day is its next occurrence in the command's zone, also
-// across the change to summer time. A date without a zone is in that zone. The daemon gets instants and durations
-// unchanged.
+// TestByInstants checks the interpretation of --by. A time of day is its next occurrence in the command's zone, even
+// across the change to summer time. A date without a zone is in that zone. Instants and durations are sent to the
+// daemon unchanged.
 func TestByInstants(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -48,7 +48,8 @@ func TestByInstants(t *testing.T) {
 	}
 }
 
-// TestByText proves that beyond the outermost levels the text claims no more than those levels.
+// TestByText proves that if an instant is outside of the range of levels, the text claims no more than the outermost
+// level.
 func TestByText(t *testing.T) {
 	at := time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)
 	for want, b := range map[string]wire.StartBy{

@@ -19,7 +19,7 @@ func compareJSON(t *testing.T, stdin string, args ...string) offline.Compared {
 	return c
 }
 
-// TestCompareWithItself proves that a workload is at distance 0 from itself by every measure.
+// TestCompareWithItself proves that by every measure the distance of a workload from itself is 0.
 func TestCompareWithItself(t *testing.T) {
 	text := inhabited(t)
 	c := compareJSON(t, text, save(t, "a.swf", text), "-")
@@ -37,9 +37,9 @@ func TestCompareWithItself(t *testing.T) {
 	}
 }
 
-// TestCompareTable proves that the table has both columns and their difference, which were computed by hand. The first
-// workload has 2 jobs, of 10 s on 2 and of 30 s on 4 processors: 140 processor seconds. In the other one the second job
-// takes 60 s: 260 processor seconds. What is missing is named with the reason.
+// TestCompareTable proves that the table has both columns and their difference, which were worked out by hand. The
+// first workload has 2 jobs, of 10 s on 2 and of 30 s on 4 processors: 140 processor seconds. In the second workload
+// the second job takes 60 s: 260 processor seconds. Missing measures are named with the reason.
 func TestCompareTable(t *testing.T) {
 	const tail = " -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 	a := save(t, "a.swf", "1 0 -1 10 2"+tail+"2 60 -1 30 4"+tail)
@@ -60,8 +60,8 @@ func TestCompareTable(t *testing.T) {
 	}
 }
 
-// TestCompareKTH proves Zakay's figures of KTH as far as its log allows: stack depths of 35.25, 6.46 and 3.83 (Table
-// VI) within 1.5 %, and Hurst 0.666 (Table VII) within 0.07.
+// TestCompareKTH checks Zakay's figures of KTH as far as its log allows: stack depths of 35.25, 6.46 and 3.83 (Table
+// VI) within 1.5 %, and a Hurst parameter of 0.666 (Table VII) within 0.07.
 func TestCompareKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -17,7 +17,7 @@ import (
 
 const docs = "../../docs/command.md"
 
-// sections splits the docs at their second-level headings and returns the text of each command under its name.
+// sections splits the docs at their second-level headings and returns the text of each command by its name.
 func sections(t *testing.T) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(docs)
@@ -34,7 +34,7 @@ func sections(t *testing.T) map[string]string {
 
 var flagName = regexp.MustCompile(`(?:^|[ |\x60])(-[a-zA-Z]|--[a-z][a-z-]*)\b`)
 
-// flagsIn returns the flags in the first cells of the tables of a text.
+// flagsIn returns the flags in the first cells of the tables in a text.
 func flagsIn(text string) []string {
 	var found []string
 	for row := range strings.Lines(text) {
@@ -48,7 +48,7 @@ func flagsIn(text string) []string {
 	return slices.Compact(found)
 }
 
-// TestDocsHaveEveryFlag proves that each command has a section, its own or that of its group, whose table has exactly
+// TestDocsHaveEveryFlag proves that each command has a section, its own or that of its group, with a table of exactly
 // the command's flags.
 func TestDocsHaveEveryFlag(t *testing.T) {
 	in := sections(t)
@@ -99,7 +99,7 @@ func TestDocsHaveEveryFlag(t *testing.T) {
 	}
 }
 
-// TestDocsShowTheAnswer proves that the command prints the answer that the docs show.
+// TestDocsShowTheAnswer proves that the command prints the answer shown in the docs.
 func TestDocsShowTheAnswer(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedText,
 		"    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExperimentPage proves that the commands of docs/experiment.md run and write what the page says. They run as
-// printed, only with fewer jobs and copies. Every file that a later command reads exists, and every result has its
+// TestExperimentPage proves that the commands in docs/experiment.md run and write what the page says. They run as
+// printed, but with fewer jobs and copies. Every file that a later command reads exists, and every result has its
 // record.
 func TestExperimentPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/experiment.md")

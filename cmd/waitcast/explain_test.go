@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// explained returns the fake's reasons why a job waits. The numbers are invented, and one id tries to steer the
-// terminal.
+// explained returns the fake server's reasons why a job waits. The numbers are invented, and one id tries to control
+// the terminal.
 func explained() ([]wire.Pivot, []wire.Sooner) {
 	return []wire.Pivot{
 			{ID: "4700", Procs: 64, AgeSeconds: 7200, RemainingP50: ptr(1800.), RemainingP90: ptr(5400.), Share: .75},
@@ -30,7 +30,7 @@ func explained() ([]wire.Pivot, []wire.Sooner) {
 		}
 }
 
-// explainedText was written by hand from explained.
+// explainedText is the text for explained, written by hand.
 const explainedText = `Waits for       the end of job 4700 (64 processors) in 75 % of the simulated
                 futures; it has run about 2 h, and half of such jobs end within
                 about 30 min, 9 of 10 within about 1½ h
@@ -49,8 +49,8 @@ Sooner          time limit 1 h: starts after about 2 min in the median, about 35
                 queue night
 `
 
-// TestExplains proves that the answers for one job say, line by line, what the job waits for and what would start
-// sooner. These lines stand between the reason and the age of the data. The JSON has all of them.
+// TestExplains proves that the answers for one job state, line by line, what the job waits for and what would start
+// sooner. These lines are between the reason and the age of the data. The JSON has all of them.
 func TestExplains(t *testing.T) {
 	wait := canned()
 	wait.WaitsFor, wait.Sooner = explained()
@@ -71,8 +71,8 @@ func TestExplains(t *testing.T) {
 	}
 }
 
-// TestKeepFlag proves that the daemon gets --keep as it was given, and decides if the flag is missing. The command
-// refuses the flag where it has no meaning.
+// TestKeepFlag proves that --keep is sent to the daemon as given, and that nothing is sent without the flag. The
+// command refuses the flag where it has no meaning.
 func TestKeepFlag(t *testing.T) {
 	var got []string
 	content, err := json.Marshal(canned())

@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// The tests here ask a fake: an HTTP server that sends fixed answers in the daemon's format and computes nothing.
+// These tests use a fake: an HTTP server that sends fixed answers in the daemon's format and computes nothing.
 
 func ptr[T any](v T) *T { return &v }
 
-// canned returns the fake's fixed answer, with invented numbers.
+// canned returns the fixed answer of the fake server, with invented numbers.
 func canned() wire.Wait {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Wait{
@@ -34,7 +34,7 @@ func canned() wire.Wait {
 	}
 }
 
-// serve starts a fake that answers every question with status and body.
+// serve starts a fake that answers every request with status and body.
 func serve(t *testing.T, status int, body any) string {
 	t.Helper()
 	content, err := json.Marshal(body)
@@ -54,13 +54,13 @@ func serve(t *testing.T, status int, body any) string {
 	return server.URL
 }
 
-// result holds the output and the exit code of a run of the command.
+// result is the output and the exit code of a run of the command.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// runWith runs the command in UTC, with an environment that contains only WAITCAST_URL.
+// runWith runs the command in UTC, with an environment in which only WAITCAST_URL is set.
 func runWith(url string, args ...string) result {
 	return runIn(map[string]string{"WAITCAST_URL": url}, args...)
 }
@@ -77,7 +77,7 @@ func runIn(env map[string]string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// asMain is the variable that makes the test binary behave as the command: see TestProcess.
+// asMain is the variable that makes the test binary act as the command: see TestProcess.
 const asMain = "WAITCAST_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {

@@ -31,8 +31,9 @@ func fitJSON(t *testing.T, stdin string, args ...string) (offline.Fitted, string
 	return f, text
 }
 
-// near compares a fitted model with the parameters that its jobs were drawn from, by the distributions of jobs that
-// both describe. The tolerances are several standard errors of the tests' jobs, and allow for times in whole seconds.
+// near compares a fitted model with the parameters from which its jobs were drawn, by the distributions of jobs that
+// both describe. The tolerances are several standard errors for the tests' numbers of jobs, and allow for times in
+// whole seconds.
 func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 	t.Helper()
 	got := fit.Params
@@ -55,14 +56,14 @@ func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 	}
 }
 
-// TestGenerateAndFitAgain proves that the model fitted to generated jobs is near the model that they were drawn from.
-// The first round starts from the paper's parameters, the second one from the first fit, read from a file.
+// TestGenerateAndFitAgain proves that the model fitted to generated jobs is near the model from which they were drawn.
+// The first round starts from the paper's parameters, the second one from the first fit, which is read from a file.
 func TestGenerateAndFitAgain(t *testing.T) {
 	set, err := hypergamma.Named("lublin99", 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The generator is used without the original program's drifting clock and caps.
+	// The generator is used without the drifting clock and the caps of the original program.
 	set[0].Arrival.WholeSeconds = false
 	params, err := json.Marshal(set[0])
 	if err != nil {
@@ -88,7 +89,7 @@ func TestGenerateAndFitAgain(t *testing.T) {
 }
 
 // TestFitSaysWhatIsMissing proves that a fit of all models names each model that cannot be fitted, with the reason, and
-// still has the others.
+// still fits the others.
 func TestFitSaysWhatIsMissing(t *testing.T) {
 	const job = " -1 10 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n" // all jobs are alike
 	text := "1 0" + job + "2 60" + job + "3 120" + job
@@ -122,8 +123,8 @@ func TestFitClean(t *testing.T) {
 	}
 }
 
-// TestFitKTH proves the figures of independent fits to KTH that the design lists: p1 0.346, p2 0.598, the runtime law
-// 4.90 0.906 70.4 0.1276 p 0.600 with D 0.043.
+// TestFitKTH checks the fit to KTH against the figures of independent fits that the design lists: p1 0.346, p2 0.598,
+// the runtime law 4.90 0.906 70.4 0.1276 p 0.600 with D 0.043.
 func TestFitKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -143,9 +144,9 @@ func TestFitKTH(t *testing.T) {
 	}
 }
 
-// TestFitParagonClasses proves the figures b0, b1 and R2 of Downey's classes of SDSC-Par-1996 by an independent fit.
-// The task of the models lists them. The last letters of queues' names make the groups. One-processor jobs are classes
-// of their own, except in interactive and standby.
+// TestFitParagonClasses checks b0, b1 and R2 of Downey's classes of SDSC-Par-1996 against an independent fit, whose
+// figures the task of the models lists. Groups are formed by the last letters of queues' names. One-processor jobs are
+// separate classes, except in interactive and standby.
 func TestFitParagonClasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -172,7 +173,7 @@ func TestFitParagonClasses(t *testing.T) {
 }
 
 // TestGrouping proves that each queue belongs to the first group that matches, and that sequential jobs are separate
-// unless they are kept.
+// unless they are kept in their group.
 func TestGrouping(t *testing.T) {
 	plain, letters := offline.Grouping{},
 		offline.Grouping{Groups: []string{"short=q*s", "rest=q*"}, Sequential: true, Keep: []string{"night", "rest"}}
@@ -209,9 +210,9 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// TestFitLifetimes proves that for jobs with lognormal runtimes the laws that can follow these runtimes beat the
-// uniform-log law out of sample. The command prints every law's score and the choice. For a class of few jobs it
-// prints that there are too few.
+// TestFitLifetimes proves that for jobs with lognormal runtimes the laws that can follow such runtimes have better
+// out-of-sample scores than the uniform-log law. The command prints every law's score and the choice. For a class of
+// few jobs it prints that there are too few.
 func TestFitLifetimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder

@@ -37,7 +37,7 @@ func cannedForecast() wire.LoadForecast {
 	return f
 }
 
-// cannedForecastText was written by hand from cannedForecast.
+// cannedForecastText is the text for cannedForecast, written by hand.
 const cannedForecastText = `Load of         cluster main
 From            2026-03-02 13:00:00 +00:00, 1 min 03 s ago
 
@@ -71,7 +71,7 @@ func TestForecastForPeople(t *testing.T) {
 	}
 }
 
-// TestDocsShowTheForecast proves that the command prints the answer that the docs show.
+// TestDocsShowTheForecast proves that the command prints the answer shown in the docs.
 func TestDocsShowTheForecast(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedForecastText,
 		"    $1"); !strings.Contains(sections(t)["waitcast forecast"], want) {
@@ -79,8 +79,8 @@ func TestDocsShowTheForecast(t *testing.T) {
 	}
 }
 
-// TestForecastOnATerminal proves that on a terminal the drawing is made of blocks, and that the command prints scores
-// and saturation as far as they are known.
+// TestForecastOnATerminal proves that on a terminal the drawing consists of block characters, and that the command
+// prints scores and saturation if they are known.
 func TestForecastOnATerminal(t *testing.T) {
 	f := cannedForecast()
 	probability, growth := .25, bandOf(4)
@@ -142,8 +142,8 @@ func TestForecastExits(t *testing.T) {
 	}
 }
 
-// TestForecastIsPrintable proves that nothing in the daemon's answer steers the terminal, and that no number breaks the
-// drawing.
+// TestForecastIsPrintable proves that no part of the daemon's answer controls the terminal, and that no number breaks
+// the drawing.
 func TestForecastIsPrintable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := cannedForecast()

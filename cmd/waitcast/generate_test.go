@@ -15,7 +15,7 @@ import (
 )
 
 // TestGenerateSet proves that the authors' mixed model has its two queues, in order of submission, on the requested
-// machine. The header says how the workload was made.
+// machine. The header states how the workload was made.
 func TestGenerateSet(t *testing.T) {
 	h, jobs := read(t, succeed(t, "", "generate", "--set", "lublin99-mixed", "--procs", "32", "--jobs", "3000",
 		"--seed", "4").stdout)
@@ -37,8 +37,8 @@ func TestGenerateSet(t *testing.T) {
 	}
 }
 
-// TestGenerateFromATrace proves that Markov and uniform-log jobs have the sizes of the trace's jobs. If asked for, they
-// also have the recorded arrivals, and end with them.
+// TestGenerateFromATrace proves that Markov and uniform-log jobs have the sizes of the trace's jobs. If requested, they
+// also have the recorded submission times, and end with the last of these.
 func TestGenerateFromATrace(t *testing.T) {
 	text := inhabited(t)
 	_, original := read(t, text)
@@ -63,8 +63,8 @@ func TestGenerateFromATrace(t *testing.T) {
 			runtimes[1] += float64(jobs[i].Runtime)
 			queues[jobs[i].Queue]++
 		}
-		// Both models are rough. The chains have powers of two as states: the paper's worst squashed area is off by 38
-		// %. The uniform-log law is a straight line over ln t.
+		// Both models are rough. The chains have powers of two as states: the worst squashed area in the paper is wrong
+		// by 38 %. The uniform-log law is a straight line over ln t.
 		closeTo(t, model+": mean size as a share", sizes[1]/sizes[0], 1, .38)
 		closeTo(t, model+": mean runtime as a share", runtimes[1]/runtimes[0], 1, .5)
 		if model == "uniformlog" {
@@ -80,8 +80,8 @@ func TestGenerateFromATrace(t *testing.T) {
 	}
 }
 
-// TestGenerateLikeKTH proves that jobs generated like KTH's offer the log's load: the same work per job and the same
-// jobs per day.
+// TestGenerateLikeKTH proves that jobs generated like KTH's have the log's load: the same work per job and the same
+// number of jobs per day.
 func TestGenerateLikeKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -110,7 +110,7 @@ func BenchmarkGenerate(b *testing.B) {
 	}
 }
 
-// BenchmarkGenerateMarkov draws and writes jobs of Markov chains, and includes the fit.
+// BenchmarkGenerateMarkov draws and writes jobs of Markov chains. It includes the fit.
 func BenchmarkGenerateMarkov(b *testing.B) {
 	a := &offline.Commands{Console: &console.Console{Stdout: io.Discard, Stderr: io.Discard}}
 	f := offline.GenerateFlags{
@@ -124,7 +124,7 @@ func BenchmarkGenerateMarkov(b *testing.B) {
 }
 
 // TestGenerateFromTooFewJobs proves that a log with too few jobs for a model is refused. The message names the log,
-// what is missing and what to do instead, and that advice works.
+// what is missing and an alternative, and the alternative works.
 func TestGenerateFromTooFewJobs(t *testing.T) {
 	var text strings.Builder
 	for i := range 9 {

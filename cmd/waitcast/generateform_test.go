@@ -34,9 +34,9 @@ func ranOf(jobs []swf.Record) (out []swf.Record) {
 	return out
 }
 
-// lopsided writes a log whose sizes and runtimes are correlated. It has two users, each with one time limit. User 7
-// has the small jobs, which take at most 600 s of 900 s. User 8 has the large ones, which take up to their limit of
-// 36,000 s.
+// lopsided writes a log whose sizes and runtimes are correlated. It has two users, each with one time limit. User 7 has
+// the small jobs, which take at most 600 s of their limit of 900 s. User 8 has the large ones, which take up to their
+// limit of 36,000 s.
 func lopsided(t *testing.T) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -68,8 +68,8 @@ func lopsided(t *testing.T) string {
 }
 
 // TestGenerateForm proves that every model keeps the mean work of a log whose sizes and runtimes are correlated, and
-// that the paper's form is still available. Users and limits are those of the log: the user with the short limit has
-// the short jobs, and no job outlives its limit.
+// that the paper's form is still available. Users and limits come from the log: the user with the short limit has the
+// short jobs, and no job runs longer than its limit.
 func TestGenerateForm(t *testing.T) {
 	text := lopsided(t)
 	_, log := read(t, text)
@@ -114,8 +114,8 @@ func TestGenerateForm(t *testing.T) {
 	}
 }
 
-// TestGenerateLimitsOfTrace proves that a model without a trace takes users and limits from the named trace. No job
-// outlives its limit, and nothing else of the jobs changes.
+// TestGenerateLimitsOfTrace proves that a model without a trace takes users and limits from the trace named by
+// --limits. No job runs longer than its limit, and nothing else in the jobs changes.
 func TestGenerateLimitsOfTrace(t *testing.T) {
 	path := save(t, "log.swf", lopsided(t))
 	command := []string{"generate", "--set", "lublin99", "--jobs", "3000", "--seed", "1"}
@@ -139,9 +139,9 @@ func TestGenerateLimitsOfTrace(t *testing.T) {
 	expect(t, runOn(lopsided(t), "generate", "--from", "-", "--limits", path), exitUsage, "--limits goes with --set")
 }
 
-// TestGenerateBadFit proves that a law that does not fit brings a warning with its distance. Downey's line through
-// jobs that take 10 s or 10 h passes through the middles of both steps that the fit keeps, 0.3 and 0.7. So 0.3 of the
-// line's jobs are shorter than any job in the log.
+// TestGenerateBadFit proves that a law that does not fit causes a warning with its distance. Downey's line through jobs
+// that take 10 s or 10 h passes through the middles of the two steps, 0.3 and 0.7. So 0.3 of the jobs drawn from the
+// line are shorter than any job in the log.
 func TestGenerateBadFit(t *testing.T) {
 	text := strings.Builder{}
 	for i := range 500 {
@@ -200,7 +200,7 @@ func TestGeneratedWorkOfLogs(t *testing.T) {
 }
 
 // TestGeneratedLimitsOfKTH proves that the limits drawn for jobs of a model are as far from the runtimes as the
-// recorded limits are.
+// recorded limits.
 func TestGeneratedLimitsOfKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -7,7 +7,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// offeredLoad returns the work of jobs divided by what 64 processors can do between the first submission and the last.
+// offeredLoad returns the work of jobs divided by the work that 64 processors can do between the first submission and
+// the last.
 func offeredLoad(jobs []swf.Record) float64 {
 	work := 0.0
 	for i := range jobs {
@@ -16,7 +17,7 @@ func offeredLoad(jobs []swf.Record) float64 {
 	return work / float64(jobs[len(jobs)-1].Submit-jobs[0].Submit) / 64
 }
 
-// TestGenerateLoad proves that --load changes only the submissions of jobs, so that the jobs offer the requested load
+// TestGenerateLoad proves that --load changes only the submissions of jobs, so that the jobs have the requested load,
 // or that of the trace. The command prints the load, with a warning if it differs from the recorded one.
 func TestGenerateLoad(t *testing.T) {
 	text := inhabited(t)

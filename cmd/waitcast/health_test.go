@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// serveHealth starts a fake that answers GET /v1/health with health and every other question with answer.
+// serveHealth starts a fake that answers GET /v1/health with health and every other request with answer.
 func serveHealth(t *testing.T, answer any, health *wire.Health) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,8 +25,8 @@ func serveHealth(t *testing.T, answer any, health *wire.Health) string {
 	return server.URL
 }
 
-// TestDegradedWarns proves that the command repeats the daemon's own words about its defects beside an answer that is
-// not stale, with exit code 0, and that no name of a file can write over the terminal.
+// TestDegradedWarns proves that the command repeats the daemon's conditions beside an answer that is not stale, with
+// exit code 0, and that no name of a file can control the terminal.
 func TestDegradedWarns(t *testing.T) {
 	words := "source_unreadable: source main/jobcomp: /var/log/slurm/jobcomp.log: permission denied"
 	health := &wire.Health{Status: wire.Degraded, Conditions: []wire.Condition{{Text: words}, {Text: "x\x1b[2J"}}}
@@ -44,7 +44,7 @@ func TestDegradedWarns(t *testing.T) {
 	}
 }
 
-// TestStaleSaysWhy proves that the command repeats the daemon's reason for a stale answer and adds none of its own.
+// TestStaleSaysWhy proves that the command repeats the daemon's reason for a stale answer and does not add another one.
 func TestStaleSaysWhy(t *testing.T) {
 	w := canned()
 	w.Stale, w.AgeSeconds = true, 12
@@ -59,8 +59,7 @@ func TestStaleSaysWhy(t *testing.T) {
 	}
 }
 
-// withoutHealth is the handler of a daemon that does not know GET /v1/health, which the command requests after each
-// answer.
+// withoutHealth is the handler of a daemon without GET /v1/health, which the command requests after each answer.
 func withoutHealth(answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/health" {

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedHistory is the fake's answer: invented numbers.
+// cannedHistory returns the fixed answer of the fake server, with invented numbers.
 func cannedHistory() wire.History {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.History{Cluster: "main", Since: at.AddDate(0, 0, -1), TimeZone: "UTC", Total: 3, NextOffset: ptr(2),
@@ -27,7 +27,7 @@ More            2 of 3 rows: --offset 2
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestHistoryText proves the command's text, that the page shows it, and the exit codes.
+// TestHistoryText checks the command's text, the text shown in the docs, and the exit codes.
 func TestHistoryText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedHistory()), "history", "--since", "1d", "--limit", "2")
 	if r.stdout != cannedHistoryText || r.code != exitDone || r.stderr != "" {

@@ -15,10 +15,10 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// hostile is a name that steers terminals, reverses the direction of writing, and forges a line.
+// hostile is a name that controls terminals, reverses the direction of writing, and forges a line.
 const hostile = "q\x1b[31m\r\nFORGED\tx\x07\x7f\u009b2J\u202eexe.\u2066\u200b\ufeff\u2028"
 
-// fill sets all strings below a value to the hostile name, numbers to 1 and instants to one in 2026. Lists get one
+// fill sets all strings in a value to the hostile name, numbers to 1, and instants to one in 2026. Lists get one
 // element.
 func fill(v reflect.Value) {
 	switch at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC); v.Kind() {
@@ -64,8 +64,8 @@ func filled[T any]() *T {
 	return v
 }
 
-// hostileDaemon starts a fake daemon. It answers every question with the expected type, in which all texts are hostile.
-// If status is that of an error, it answers with a problem, whose texts are hostile too.
+// hostileDaemon starts a fake daemon. It answers every request with the expected type, in which all texts are hostile.
+// If status is that of an error, it answers with a problem, whose texts are also hostile.
 func hostileDaemon(t *testing.T, status int) string {
 	t.Helper()
 	answers := []struct {
@@ -112,7 +112,8 @@ func hostileDaemon(t *testing.T, status int) string {
 	return server.URL
 }
 
-// harmless fails the test if text contains a character that cannot be printed, or a line that the hostile name forged.
+// harmless fails the test if text contains a character that cannot be printed, or a line that the hostile name has
+// forged.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -124,7 +125,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// questions returns commands that ask a daemon.
+// questions returns commands that send requests to a daemon.
 func questions(log, script string) map[string][]string {
 	return map[string][]string{
 		"wait":          {"wait", "-q", "a", "-n", "1", "-t", "1h"},
@@ -137,7 +138,7 @@ func questions(log, script string) map[string][]string {
 	}
 }
 
-// TestHostileNames proves that no command prints anything that steers a terminal or forges a line. Hostile names stand
+// TestHostileNames proves that no command prints anything that controls a terminal or forges a line. Hostile names are
 // in every string that a daemon can send, in arguments, in names of files and in files. The commands print text and
 // JSON, answers and refusals.
 func TestHostileNames(t *testing.T) {

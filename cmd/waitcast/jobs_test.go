@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedJobs returns the fake's answer, with invented numbers.
+// cannedJobs returns the fixed answer of the fake server, with invented numbers.
 func cannedJobs() wire.Jobs {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Jobs{
@@ -32,8 +32,8 @@ func cannedJobs() wire.Jobs {
 	}
 }
 
-// TestJobsShowsAll proves that every job has a line with its obstacle and with the reason for a missing forecast, and
-// that no id can steer the terminal.
+// TestJobsShowsAll proves that every job has a line with its obstacle and the reason for a missing forecast, and that
+// no id can control the terminal.
 func TestJobsShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedJobs()), "jobs", "-q", "batch")
 	for _, want := range []string{
@@ -54,8 +54,8 @@ func TestJobsShowsAll(t *testing.T) {
 	}
 }
 
-// TestOneJob proves the text about one job, that the daemon gets the id unchanged, and the text about a job that does
-// not wait.
+// TestOneJob checks the text about one job and about a job that does not wait, and proves that the id is sent to the
+// daemon unchanged.
 func TestOneJob(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 
 const levelOut = "Logged now      debug, until 2026-03-02 13:10:00\nConfigured      info\n"
 
-// newLevels starts a fake daemon whose log level can be changed, and which keeps what it received.
+// newLevels starts a fake daemon whose log level can be changed, and which records the requests.
 func newLevels(t *testing.T) *daemon {
 	t.Helper()
 	d := &daemon{asked: make(chan received, 10)}
@@ -58,7 +58,7 @@ func TestLogLevel(t *testing.T) {
 }
 
 // TestLogLevelUsage proves that an unknown level, a time without a level and an impossible time are wrong usage, and
-// that the daemon is not asked.
+// that no request is sent.
 func TestLogLevelUsage(t *testing.T) {
 	d := newLevels(t)
 	for _, args := range [][]string{
@@ -75,7 +75,7 @@ func TestLogLevelUsage(t *testing.T) {
 	}
 }
 
-// TestDocsShowTheLogLevel proves that the command prints the answer that the docs show.
+// TestDocsShowTheLogLevel proves that the command prints the answer shown in the docs.
 func TestDocsShowTheLogLevel(t *testing.T) {
 	want := "    $ waitcast log-level debug --for 10m\n    " + strings.ReplaceAll(strings.TrimSuffix(levelOut, "\n"),
 		"\n", "\n    ") + "\n"
@@ -85,7 +85,7 @@ func TestDocsShowTheLogLevel(t *testing.T) {
 }
 
 // TestLogLevelByPassword proves that an administrator with a password needs no token: the command sends the password,
-// both with questions and with changes.
+// to show the level and to change it.
 func TestLogLevelByPassword(t *testing.T) {
 	d := newLevels(t)
 	url := strings.Replace(d.url, "http://", "http://root:secret@", 1)

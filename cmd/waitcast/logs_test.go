@@ -62,10 +62,10 @@ func pbsLines(jobs int) (out [][]byte) {
 	return out
 }
 
-// pbsText returns that log as one text.
+// pbsText returns the records of pbsLines as one text.
 func pbsText(jobs int) string { return string(bytes.Join(pbsLines(jobs), nil)) }
 
-// pbsLog writes that log in two files: the first is compressed with gzip, the second with zstd.
+// pbsLog writes the records of pbsLines to two files: the first is compressed with gzip, the second with zstd.
 func pbsLog(t *testing.T, jobs int) (paths []string) {
 	t.Helper()
 	lines := pbsLines(jobs)
@@ -95,7 +95,7 @@ func testFile(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// figures holds what backtest prints of a trace in JSON, except what depends on the machine.
+// figures has the JSON output of backtest for a trace, except for values that depend on the machine.
 type figures struct {
 	Trace string
 	Jobs  int
@@ -122,7 +122,8 @@ func backtestOf(t *testing.T, args ...string) figures {
 }
 
 // TestBacktestOfALog proves that backtest replays a PBS log in two compressed files, in any order, as one trace. The
-// workload file that convert makes of the log has the same jobs and figures, whether its format is named or recognized.
+// workload file that convert makes from the log has the same jobs and figures, whether its format is named or
+// recognized.
 func TestBacktestOfALog(t *testing.T) {
 	paths := pbsLog(t, 600)
 	first := backtestOf(t, "--time-zone", "UTC", paths[0], paths[1])
@@ -152,8 +153,8 @@ func TestBacktestOfALog(t *testing.T) {
 	if shared.Jobs != 600 {
 		t.Errorf("%d jobs in the workload file, want 600", shared.Jobs)
 	}
-	// Simulations draw random numbers by the numbers of the jobs, and these differ in the workload file. The other
-	// methods do not.
+	// Simulations draw random numbers by the numbers of the jobs, which differ in the workload file. The other methods
+	// do not.
 	simulates := []string{"simulation", "simulation_corrected", "waitcast", "uncorrected", "exact", "trees", "linear"}
 	for i, m := range first.Methods {
 		got, exact := shared.Methods[i], !slices.Contains(simulates, m.Method)
@@ -242,7 +243,7 @@ func TestLogsRefused(t *testing.T) {
 	}
 }
 
-// TestBacktestOfOtherSites replays real logs of other sites, each of which is recognized by its content.
+// TestBacktestOfOtherSites replays real logs of other sites, whose formats are recognized by their contents.
 func TestBacktestOfOtherSites(t *testing.T) {
 	for name, want := range map[string]struct {
 		format string

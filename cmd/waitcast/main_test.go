@@ -21,7 +21,7 @@ import (
 
 var question = []string{"wait", "-q", "short", "-n", "16", "-t", "2h30m"}
 
-// cannedText was written by hand from canned.
+// cannedText is the text for canned, written by hand.
 const cannedText = `Median wait     35 min, start Mon 2026-03-02 13:35
 Half the cases  20 min to 1 h 10 min
 8 of 10 cases   5 min to 3 h
@@ -48,7 +48,8 @@ func TestExit0AnswerForPeople(t *testing.T) {
 	}
 }
 
-// TestExit0JSON proves that --json prints the daemon's own answer, including members that this command does not know.
+// TestExit0JSON proves that --json prints the daemon's answer unchanged, even with members that this command does not
+// know.
 func TestExit0JSON(t *testing.T) {
 	r := runWith(serve(t, 200, map[string]any{"queue": "short", "new_member": 1}), append(question, "--json")...)
 	if r.code != 0 || r.stdout != `{"new_member":1,"queue":"short"}`+"\n" || r.stderr != "" {
@@ -56,7 +57,7 @@ func TestExit0JSON(t *testing.T) {
 	}
 }
 
-// TestFlagsBecomeTheQuery proves that the query has every flag under its name.
+// TestFlagsBecomeTheQuery proves that every flag becomes a parameter of the query.
 func TestFlagsBecomeTheQuery(t *testing.T) {
 	asked := make(chan string, 1)
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -208,7 +209,7 @@ func TestExit4StaleAnswersAndWarns(t *testing.T) {
 	}
 }
 
-// TestProcess proves that the shell gets the exit codes: it runs the real main in a separate process.
+// TestProcess proves that the shell gets the exit codes, by running the real main in a separate process.
 func TestProcess(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -236,7 +237,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestNoEndInSight proves that the text expresses a quantile that is never reached in words and never as a number.
+// TestNoEndInSight proves that a quantile that is never reached is expressed in words, never as a number.
 func TestNoEndInSight(t *testing.T) {
 	w := canned()
 	w.WaitSeconds.P75, w.WaitSeconds.P90, w.WaitSeconds.P95 = nil, nil, nil
@@ -255,7 +256,7 @@ func TestNoEndInSight(t *testing.T) {
 	}
 }
 
-// TestTextFitsTheTerminal proves that for any answer of the daemon the text fits in 80 columns and cannot steer the
+// TestTextFitsTheTerminal proves that for any answer of the daemon the text fits in 80 columns and cannot control the
 // terminal.
 func TestTextFitsTheTerminal(t *testing.T) {
 	seconds := rapid.Ptr(rapid.Float64(), true)

@@ -37,7 +37,7 @@ Habits          90 % of your relax jobs end within 40 min of the 12 h that you
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestMeText proves the command's text, the question to the daemon, and the exit codes.
+// TestMeText checks the command's text, the request to the daemon, and the exit codes.
 func TestMeText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedMe()), "me")
 	got := regexp.MustCompile(`(?m) +$`).ReplaceAllString(r.stdout, "")

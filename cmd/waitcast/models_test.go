@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// shown returns the fake's models of a queue, with invented numbers.
+// shown returns the fixed answer of the fake server about the models of a queue, with invented numbers.
 func shown() wire.Models {
 	return wire.Models{
 		Cluster: "main", Queue: "batch", AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC), Lifetimes: []wire.Model{},

@@ -33,7 +33,7 @@ short           nothing: no processor is free
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestNowText proves the command's text and the exit codes.
+// TestNowText checks the command's text and the exit codes.
 func TestNowText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedNow()), "now")
 	if r.stdout != cannedNowText || r.code != exitDone || r.stderr != "" {
@@ -58,7 +58,7 @@ func TestNowText(t *testing.T) {
 	}
 }
 
-// TestDocsShowWhatStartsNow proves that the command prints the answer that the docs show.
+// TestDocsShowWhatStartsNow proves that the command prints the answer shown in the docs.
 func TestDocsShowWhatStartsNow(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedNowText,
 		"    $1"); !strings.Contains(sections(t)["waitcast now"], want) {

@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestAbsurdNumbersAreWrongUsage gives every numeric flag of every command a value that is no number, infinite or
-// absurd. The exit code is 2, the message names the flag, and the command reads nothing before.
+// TestAbsurdNumbersAreWrongUsage calls every command with each of its numeric flags set to a value that is NaN,
+// infinite or absurd. The exit code must be 2, the message must name the flag, and the command must read nothing
+// before.
 func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 	flags := 0
 	for _, c := range below(newRoot(&app{env: func(string) string { return "" }})) {
@@ -38,7 +39,7 @@ func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 	}
 }
 
-// TestAbsurdNumbersInTexts does the same for numbers within texts.
+// TestAbsurdNumbersInTexts does the same as TestAbsurdNumbersAreWrongUsage for numbers that are part of a text.
 func TestAbsurdNumbersInTexts(t *testing.T) {
 	for flag, values := range map[string][]string{
 		"study none.swf --out none.csv --load": {"NaN", "Inf", "0.1,NaN", "0.1:NaN:0.1",

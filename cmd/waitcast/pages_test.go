@@ -52,7 +52,7 @@ func understood(root *cobra.Command, call string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// TestPagesCommands proves that the command understands every call of it in the pages for operators and users, and that
+// TestPagesCommands proves that the command accepts every call of it in the pages for operators and users, and that
 // each answer to a user's question contains such a call.
 func TestPagesCommands(t *testing.T) {
 	for _, name := range []string{"operate.md", "faq.md"} {
@@ -81,7 +81,7 @@ func TestPagesCommands(t *testing.T) {
 			}
 		}
 	}
-	// This shows that the test can fail.
+	// These calls prove that the test can fail.
 	for _, wrong := range []string{
 		"waitcast now --no-such", "waitcast nonsense", "waitcast log-level loud", "waitcast quarantine x",
 	} {

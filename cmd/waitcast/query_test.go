@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestNoRecordYet proves that no command shows the year 1 for a cluster without any record.
+// TestNoRecordYet proves that for a cluster without any record no command shows the year 1.
 func TestNoRecordYet(t *testing.T) {
 	for _, c := range []struct {
 		answer any

@@ -28,7 +28,7 @@ gpu    0        0        0     2        32       -
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestQueuesText proves the command's text and the exit codes.
+// TestQueuesText checks the command's text and the exit codes.
 func TestQueuesText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedQueues()), "queues")
 	if r.stdout != cannedQueuesText || r.code != exitDone || r.stderr != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// TestResampleCopiesRecords proves that each job copies a recorded one at the same time of the week, with its own
+// TestResampleCopiesRecords proves that each job is a copy of a recorded one at the same time of the week, with its own
 // number, user and submission.
 func TestResampleCopiesRecords(t *testing.T) {
 	text := inhabited(t)
@@ -48,8 +48,8 @@ func TestResampleCopiesRecords(t *testing.T) {
 	}
 }
 
-// TestResampleLoad proves that twice the users submit about twice the jobs, and that a load above the machine's brings
-// a warning.
+// TestResampleLoad proves that twice as many users submit about twice as many jobs, and that a load above the machine's
+// capacity causes a warning.
 func TestResampleLoad(t *testing.T) {
 	text := inhabited(t)
 	_, once := read(t, succeed(t, text, "resample", "-", "--seed", "1").stdout)
@@ -65,8 +65,8 @@ func TestResampleLoad(t *testing.T) {
 	}
 }
 
-// TestResampleMixes proves that an additional trace brings its jobs, cut to the first trace's machine, in queues by
-// name. Numbers that would mean something else in the first trace are left out.
+// TestResampleMixes proves that the jobs of an additional trace are added, cut to the first trace's machine, in the
+// queues with the same names. Numbers that would have another meaning in the first trace are left out.
 func TestResampleMixes(t *testing.T) {
 	text := inhabited(t)
 	other := strings.NewReplacer("Queue: 1 short", "Queue: 1 long", "Queue: 2 long", "Queue: 2 night", "MaxProcs: 64",
@@ -93,7 +93,8 @@ func TestResampleMixes(t *testing.T) {
 	}
 }
 
-// TestResampleRare proves that flurries are taken from their users and come as often as requested, and never at 0.
+// TestResampleRare proves that flurries are removed from their users and inserted as often as requested; with 0 there
+// are none.
 func TestResampleRare(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(inhabited(t))
@@ -123,8 +124,8 @@ func TestResampleRare(t *testing.T) {
 	}
 }
 
-// TestResampleFavor proves that favored users come more often, so that the jobs become more like theirs, and that a
-// class of weight 0 is left out. Factors apply to the numbers of long-term and of temporary users.
+// TestResampleFavor proves that favored users are drawn more often, so that the jobs become more like theirs, and that
+// a class of weight 0 is left out. Factors apply to the numbers of long-term and of temporary users.
 func TestResampleFavor(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("; MaxProcs: 64\n; UnixStartTime: 0\n")
@@ -176,7 +177,7 @@ func TestResampleFavor(t *testing.T) {
 	}
 }
 
-// TestResampleFeedback proves that copied users who wait for an overloaded machine submit less than the same copies
+// TestResampleFeedback proves that copied users who wait on an overloaded machine submit less than the same copies
 // without waits. The waits are those of the simulation.
 func TestResampleFeedback(t *testing.T) {
 	text := strings.Replace(inhabited(t), "MaxProcs: 64", "MaxProcs: 16", 1)
@@ -227,8 +228,8 @@ func TestResampleRefuses(t *testing.T) {
 	}
 }
 
-// TestResampleOtherLoad proves that a workload whose load is far from the requested one brings a warning. One user has
-// nearly all the work, within a few weeks. In a short workload this user is missing or comes more often than in the
+// TestResampleOtherLoad proves that a workload whose load is far from the requested one causes a warning. One user has
+// nearly all the work, within a few weeks. In a short workload this user is missing, or occurs more often than in the
 // log.
 func TestResampleOtherLoad(t *testing.T) {
 	var text strings.Builder
@@ -262,8 +263,8 @@ func TestResampleOtherLoad(t *testing.T) {
 	}
 }
 
-// TestResampleKTH proves that KTH x 1.3 reaches the load within 10 % over 8 seeds, as the command prints on standard
-// error.
+// TestResampleKTH proves that KTH x 1.3 reaches the load within 10 % for 8 seeds, by the figure that the command prints
+// on standard error.
 func TestResampleKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// asking starts a daemon that answers every GET /v1/wait and keeps the newest question.
+// asking starts a fake that answers every GET /v1/wait and records the newest query.
 func asking(t *testing.T) (address string, asked *url.Values) {
 	t.Helper()
 	asked = &url.Values{}
@@ -37,8 +37,8 @@ func asking(t *testing.T) (address string, asked *url.Values) {
 	return server.URL, asked
 }
 
-// TestWaitReadsScripts proves that the command asks the daemon for what the batch script requests, for each scheduler.
-// Options of the submission override the script, and flags override both.
+// TestWaitReadsScripts proves for each scheduler that the command requests the forecast for what the batch script
+// requests. Options of the submission override the script, and flags override both.
 func TestWaitReadsScripts(t *testing.T) {
 	address, asked := asking(t)
 	dir := t.TempDir()
@@ -91,15 +91,15 @@ func TestWaitReadsScripts(t *testing.T) {
 	}
 }
 
-// sameDuration reports whether two texts are the same time limit.
+// sameDuration reports whether two texts mean the same time limit.
 func sameDuration(a, b string) bool {
 	inSeconds := func(string) string { return "s" }
 	x, y := limitList{env: inSeconds}, limitList{env: inSeconds}
 	return x.Set(a) == nil && y.Set(b) == nil && x.String() == y.String()
 }
 
-// TestWaitRefusesScripts proves that a script that says too little, or nonsense, is refused with its name, the line and
-// what to do.
+// TestWaitRefusesScripts proves that a script that is incomplete or invalid is refused, with its name, the line and
+// advice.
 func TestWaitRefusesScripts(t *testing.T) {
 	address, _ := asking(t)
 	dir := t.TempDir()

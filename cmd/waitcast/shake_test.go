@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// TestShakeChangesOneField proves that each attribute changes only its own fields, for about the given fraction of the
+// TestShakeChangesOneField proves that each attribute changes only its own fields, in about the given fraction of the
 // jobs and by at most the given degree. The header keeps its lines.
 func TestShakeChangesOneField(t *testing.T) {
 	text := inhabited(t)
@@ -65,7 +65,7 @@ func TestShakeChangesOneField(t *testing.T) {
 	}
 }
 
-// TestShakeUsersMoveTogether proves that if users are shaken, all jobs of a user move by the same time.
+// TestShakeUsersMoveTogether proves that with level user all jobs of a user move by the same time.
 func TestShakeUsersMoveTogether(t *testing.T) {
 	text := inhabited(t)
 	_, original := read(t, text)

@@ -17,7 +17,7 @@ import (
 )
 
 // smallTrace has three jobs on 4 processors. The second must wait for the first, and the third is short and fits beside
-// the first. It also has a job that is too large and an invalid line.
+// the first. It also has a job that is too large, and an invalid line.
 const smallTrace = `; MaxProcs: 4
 ; Queue: 1 batch
 1 0 5 100 3 -1 -1 3 100 -1 1 1 1 1 1 -1 -1 -1
@@ -39,7 +39,7 @@ func records(t *testing.T, text string) []swf.Record {
 	return out
 }
 
-// TestSimulateWaits proves that under every policy the waits are those of a schedule that was computed by hand.
+// TestSimulateWaits checks the waits under every policy against a schedule that was worked out by hand.
 func TestSimulateWaits(t *testing.T) {
 	for policy, waits := range map[string][]int64{
 		"fcfs": {0, 90, 130}, "easy": {0, 90, 0}, "conservative": {0, 90, 0},
@@ -67,8 +67,8 @@ func TestSimulateWaits(t *testing.T) {
 	}
 }
 
-// TestSimulateOptions proves three options: limits kill jobs, actual runtimes replace limits, and the load is reached
-// by shorter times between submissions.
+// TestSimulateOptions proves the effects of three options: limits kill jobs, actual runtimes replace limits, and the
+// load is reached by shorter times between submissions.
 func TestSimulateOptions(t *testing.T) {
 	trace := "; MaxProcs: 4\n1 0 0 100 4 -1 -1 4 60 -1 1 1 1 1 1 -1 -1 -1\n2 10 0 50 4 -1 -1 4 50 -1 1 2 1 1 1 -1 -1 " +
 		"-1\n"
@@ -97,7 +97,7 @@ func TestSimulateOptions(t *testing.T) {
 	}
 }
 
-// TestSimulateZipped proves that the command reads a compressed trace on standard input like a plain one.
+// TestSimulateZipped proves that a compressed trace on standard input is read like a plain one.
 func TestSimulateZipped(t *testing.T) {
 	plain, packed := simulateCommand(t, smallTrace, "-"), simulateCommand(t, zipped(t, smallTrace), "-")
 	if plain.stdout == "" || packed.stdout != plain.stdout || packed.code != plain.code {
@@ -124,7 +124,7 @@ func TestSimulatePlot(t *testing.T) {
 	}
 }
 
-// TestSimulateErrors proves that impossible requests are refused with the exit codes of docs/command.md.
+// TestSimulateErrors proves that impossible requests are refused with the exit codes in docs/command.md.
 func TestSimulateErrors(t *testing.T) {
 	for _, c := range []struct {
 		trace string
@@ -149,7 +149,7 @@ func TestSimulateErrors(t *testing.T) {
 	}
 }
 
-// TestSimulateAsPyss proves that with the rules of pyss every job of KTH-SP2 starts when pyss started it.
+// TestSimulateAsPyss proves that with the rules of pyss every job of KTH-SP2 starts at the same time as in pyss.
 func TestSimulateAsPyss(t *testing.T) {
 	trace := refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz")
 	for _, policy := range []string{"fcfs", "easy", "conservative"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedSize returns the fake's answer, with invented numbers.
+// cannedSize returns the fixed answer of the fake server, with invented numbers.
 func cannedSize() wire.Size {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	candidate := func(procs int, wait, run, best, gain float64) wire.SizeCandidate {
@@ -53,8 +53,8 @@ Left out        64 in short: 64 processors asked for, queue short has 32
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestSizeText proves the command's text, that the JSON of the daemon is printed unchanged, and that stale data has
-// its own exit code.
+// TestSizeText checks the command's text, and proves that the daemon's JSON is printed unchanged, and that stale data
+// cause their own exit code.
 func TestSizeText(t *testing.T) {
 	args := []string{"size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h"}
 	r := runWith(serve(t, 200, cannedSize()), args...)
@@ -82,10 +82,10 @@ func TestSizeText(t *testing.T) {
 	}
 }
 
-// squeeze turns each run of spaces into one, because the widths of columns may change.
+// squeeze replaces each run of spaces by one space, because the widths of columns may change.
 func squeeze(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
 
-// TestDocsShowTheSize proves that the command prints the answer that the docs show.
+// TestDocsShowTheSize proves that the command prints the answer shown in the docs.
 func TestDocsShowTheSize(t *testing.T) {
 	text := runWith(serve(t, 200, cannedSize()), "size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h").stdout
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,
@@ -97,7 +97,7 @@ func TestDocsShowTheSize(t *testing.T) {
 	}
 }
 
-// TestSizeQuestion proves which question each set of flags becomes.
+// TestSizeQuestion proves which request each set of flags becomes.
 func TestSizeQuestion(t *testing.T) {
 	var asked wire.SizeRequest
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -150,7 +150,8 @@ func TestSizeQuestion(t *testing.T) {
 	}
 }
 
-// TestSizeUsage proves that an impossible question is refused with the name of its flag before the daemon is asked.
+// TestSizeUsage proves that an impossible request is refused, with the name of its flag, before anything is sent to the
+// daemon.
 func TestSizeUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--runtime, --amdahl":     {"-q", "a", "--sizes", "1"},
@@ -176,7 +177,7 @@ func TestSizeUsage(t *testing.T) {
 }
 
 // TestSizeWatch proves that the command prints each event at once, as a sentence or as a line of JSON. If the daemon
-// refuses the question later, this decides the exit code.
+// refuses the request later, the exit code is that of the refusal.
 func TestSizeWatch(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		connections := 0
@@ -212,7 +213,7 @@ func TestSizeWatch(t *testing.T) {
 	}
 }
 
-// FuzzSizes proves that no text makes impossible sizes or too many.
+// FuzzSizes proves that no text gives impossible sizes, or too many.
 func FuzzSizes(f *testing.F) {
 	for _, seed := range []string{
 		"1,2,4..64", "4-9", "1..9223372036854775807", "9223372036854775806-9223372036854775807", "-1", "..", "1,,2",

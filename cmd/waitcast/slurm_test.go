@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// startSlurm starts a real Slurm on this machine, for this test and the commands that it runs, or skips the test with
-// the reason.
+// startSlurm starts a real Slurm on this machine, for this test and the commands that it runs. If that is impossible,
+// it skips the test with the reason.
 func startSlurm(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -55,9 +55,9 @@ func startSlurm(t *testing.T) {
 	t.Setenv(asMain, "1") // the tasks run this test binary
 }
 
-// TestStudyOnSlurm proves on a real Slurm that the gathered results are, byte for byte, what a local run writes. The
-// command names missing parts. Only those are submitted again, and only by the same command. An array that is still in
-// the queue is waited for.
+// TestStudyOnSlurm proves on a real Slurm that the gathered results are, byte for byte, those of a local run. The
+// command names missing parts. Only those are submitted again, and only by the same command. If an array is still in
+// the queue, the command waits for it.
 func TestStudyOnSlurm(t *testing.T) {
 	startSlurm(t)
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestStudyOnSlurm(t *testing.T) {
 	if _, err := os.Stat(out); err == nil {
 		t.Error("there are results, though parts are missing")
 	}
-	// The same command submits them, and they are held. An interrupted command leaves them in the queue.
+	// The same command submits the missing parts, which are held. An interrupted command leaves them in the queue.
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// TestDefaultSocket proves that the command asks on the socket of this host if a daemon listens there, unless it is
-// given another address.
+// TestDefaultSocket proves that the command uses the socket of this host if a daemon listens there, unless another
+// address is given.
 func TestDefaultSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "api.sock")
 	where := func(env string) string {

@@ -19,7 +19,7 @@ import (
 const longYear = 52 * offline.WeekSeconds
 
 // madeLog returns a log of 26 weeks in which 30 users submit sessions of jobs on working days. Its submissions are
-// shift seconds later than the UnixStartTime of its header, which is a Monday.
+// shift seconds later than the UnixStartTime in its header, which is a Monday.
 func madeLog(shift int64) string {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder
@@ -57,8 +57,8 @@ func unshifted(text string, shift int64) string {
 	})
 }
 
-// TestALogMayBeginAYearAfterItsHeader gives every command that reads logs two of them: one that begins with its
-// header's clock, and the same log a year later by that clock. The outputs differ only in the submissions.
+// TestALogMayBeginAYearAfterItsHeader runs every command that reads logs on two of them: one that begins at the start
+// in its header, and the same log a year later by that clock. The outputs must differ only in the submissions.
 func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 	var folders [2]string
 	for i, shift := range []int64{0, longYear} {
@@ -114,7 +114,7 @@ func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 	}
 }
 
-// plainTimes removes durations of the computation and instants on the log's clock, and cuts numbers to nine digits.
+// plainTimes removes durations of computations and instants on the log's clock, and truncates numbers to nine digits.
 func plainTimes(text string) string {
 	text = regexp.MustCompile(`"(first|last)":\[[^\]]*\]|"(from|until|last_event)_seconds":[0-9.e+]+|"took_seconds": `+
 		`[0-9.]+|(?m:^[0-9a-f]{16},)|(?m:^.* jobs a second$)`).ReplaceAllString(text, "")
@@ -142,8 +142,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
 
-// TestStartOfALog proves that --start sets the beginning of the log. At the instant of the header the year without jobs
-// counts. A start after the first submission is refused.
+// TestStartOfALog proves that --start sets the beginning of the log. If it is set to the instant in the header, the
+// year without jobs counts. A start after the first submission is refused.
 func TestStartOfALog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.swf", []byte(madeLog(longYear)), 0o600); err != nil {
@@ -176,7 +176,7 @@ func TestStartOfALog(t *testing.T) {
 	}
 }
 
-// TestCompareHasOneRuleOfSessions proves that a log and its copy without waits have the same sessions.
+// TestCompareHasOneRuleOfSessions proves that a log, and a copy of it without waits, have the same sessions.
 func TestCompareHasOneRuleOfSessions(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := madeLog(0)
@@ -206,7 +206,7 @@ func TestCompareHasOneRuleOfSessions(t *testing.T) {
 	}
 }
 
-// TestOversizeJobsAreLeftOut proves that a few jobs larger than the machine do not keep a log from being fitted.
+// TestOversizeJobsAreLeftOut proves that a log can be fitted even if a few jobs are larger than the machine.
 func TestOversizeJobsAreLeftOut(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lines := strings.Split(strings.TrimSpace(madeLog(0)), "\n")

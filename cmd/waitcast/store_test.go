@@ -58,7 +58,8 @@ func wantOutput(t *testing.T, r result, parts ...string) {
 }
 
 // TestStoreBackup proves that a backup works while another process has the database open. A restore needs a closed
-// database and by default keeps an existing one. The command info says which process has it open.
+// database, and by default does not replace an existing one. The command info names the process that has the database
+// open.
 func TestStoreBackup(t *testing.T) {
 	path := storeFile(t)
 	dir := t.TempDir()
@@ -122,8 +123,8 @@ func TestStoreCopy(t *testing.T) {
 	wantOutput(t, store("info", "--from", back), "30")
 }
 
-// TestStoreCopyAsRoot proves that the file of a copy that root makes belongs to the owner of the folder, with its lock
-// file, so that the daemon of that user can open it.
+// TestStoreCopyAsRoot proves that if root makes a copy, the file and its lock file belong to the owner of the folder,
+// so that the daemon of that user can open the copy.
 func TestStoreCopyAsRoot(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")

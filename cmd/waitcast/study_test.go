@@ -108,7 +108,7 @@ func TestStudyCurves(t *testing.T) {
 	expect(t, runWith("", append(args, "--part", "0/2", "--plot", plot)...), 2, "--plot go not with --part")
 }
 
-// TestStudyIsInterrupted proves that after Ctrl-C the same command continues with the file.
+// TestStudyIsInterrupted proves that after Ctrl-C the same command continues from the results in the file.
 func TestStudyIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	trace, out := queuedTrace(t, dir, 400), filepath.Join(dir, "out.csv")
@@ -167,7 +167,7 @@ func TestStudyRefuses(t *testing.T) {
 	}
 }
 
-// TestRanges proves that ranges include both ends and consist of the numbers that a person would type.
+// TestRanges proves that ranges include both ends, and have the numbers that a person would write.
 func TestRanges(t *testing.T) {
 	loads, err := offline.ParseLoads("0,0.55:0.6:0.01,1.2")
 	if d := cmp.Diff([]float64{0, .55, .56, .57, .58, .59, .6, 1.2}, loads); d != "" || err != nil {

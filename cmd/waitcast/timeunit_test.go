@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestTimeUnit proves that a number alone is refused as a time limit, with what to write instead, unless the
-// environment names its unit. Then the daemon gets the limit in that unit, and the answer shows it. Texts with a unit
-// do not change.
+// TestTimeUnit proves that a number alone is refused as a time limit, with advice, unless the environment has its unit.
+// Then the limit is sent to the daemon in that unit, and the answer shows it. Texts with a unit are not affected.
 func TestTimeUnit(t *testing.T) {
 	address, asked := asking(t)
 	for _, c := range []struct{ unit, limit, want, message string }{

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// TestTokenNew proves that the line printed with a new token lets the token in, with its role and user, and that each
-// token differs.
+// TestTokenNew proves that the line printed with a new token gives callers with that token its role and user, and that
+// tokens differ.
 func TestTokenNew(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct {
@@ -61,9 +61,9 @@ func TestTokenNew(t *testing.T) {
 		`--role "emperor": want public, user or admin`)
 }
 
-// TestTokenOfQuestions proves where the token comes from: the flag's file, or else the variable, or else the variable's
-// file. If this user cannot read the variable's file, the command asks without a token. An unreadable file of the flag
-// is an error.
+// TestTokenOfQuestions proves the origin of the token: the flag's file, otherwise the variable, otherwise the
+// variable's file. If this user cannot read the variable's file, requests are sent without a token. If the flag's file
+// cannot be read, that is an error.
 func TestTokenOfQuestions(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -71,8 +71,8 @@ func readLog(t *testing.T, path string) (out []swf.Record) {
 	}
 }
 
-// inhabited returns a workload of 20 weeks: 12 users who each submit a job about every 9 hours, and 40 who each come
-// for a week. It is drawn from a fixed seed.
+// inhabited returns a workload of 20 weeks, drawn with a fixed seed: 12 users who each submit a job about every 9
+// hours, and 40 users who each are active for one week.
 func inhabited(t *testing.T) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -132,8 +132,8 @@ func zipped(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestTraceCommandErrors proves that wrong usage ends with code 2 and a file that cannot be used with code 1. Both
-// messages say what is wrong and where.
+// TestTraceCommandErrors proves that wrong usage ends with code 2, and a file that cannot be used with code 1. Both
+// messages have the problem and the place.
 func TestTraceCommandErrors(t *testing.T) {
 	trace := save(t, "t.swf", inhabited(t))
 	const one = "1 0 -1 10 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
@@ -200,11 +200,11 @@ func TestTraceCommandErrors(t *testing.T) {
 	}
 }
 
-// TestTraceIsReadFromAnywhere proves that a workload is the same from a file, from a compressed file and from standard
-// input. The command reports bad lines with their places and uses the others.
+// TestTraceIsReadFromAnywhere proves that the result is the same for a workload in a file, in a compressed file and on
+// standard input. The command reports bad lines with their places and uses the others.
 func TestTraceIsReadFromAnywhere(t *testing.T) {
 	text := inhabited(t)
-	// it leaves out the line that names the file
+	// shaken leaves out the line that names the file.
 	shaken := func(r result) string { _, rest, _ := strings.Cut(r.stdout, "\n"); return rest }
 	want := shaken(succeed(t, "", "shake", save(t, "t.swf", text), "--seed", "1"))
 	for name, r := range map[string]result{
@@ -224,8 +224,8 @@ func TestTraceIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-// TestTraceImpossibleNumbers proves that numbers that no job can have, such as a submission in 292 billion years, are
-// left out and counted. The command does not visit each week until then.
+// TestTraceImpossibleNumbers proves that jobs with impossible numbers, such as a submission in 292 billion years, are
+// left out and counted, and that no command loops over all weeks until then.
 func TestTraceImpossibleNumbers(t *testing.T) {
 	text := inhabited(t) +
 		"900001 9223372036854775806 1 9223372036854775806 9223372036854775807 -1 -1 1 100 -1 1 1 3 4 1 1 -1 -1\n" +
@@ -242,8 +242,8 @@ func TestTraceImpossibleNumbers(t *testing.T) {
 	}
 }
 
-// TestTraceSeedIsTold proves that without --seed the command prints the random seed that it drew, and that this seed
-// gives the same bytes again.
+// TestTraceSeedIsTold proves that without --seed the command prints the random seed that it has drawn, and that this
+// seed gives the same bytes again.
 func TestTraceSeedIsTold(t *testing.T) {
 	text := inhabited(t)
 	for _, args := range [][]string{

@@ -23,8 +23,8 @@ var (
 	walkStates = flag.Uint64("walk.states", 0, "number of random states; 0: 20, or 50 with WAITCAST_LONG")
 )
 
-// TestEveryAnswerTellsOneStory asks every endpoint and runs every command on random states, and checks the parts of all
-// answers against each other. A failure names the seed of its state: -walk.seed N -walk.states 1 repeats it.
+// TestEveryAnswerTellsOneStory calls every endpoint and runs every command on random states, and checks the parts of
+// all answers against each other. A failure names the seed of its state; -walk.seed N -walk.states 1 repeats it.
 func TestEveryAnswerTellsOneStory(t *testing.T) {
 	states := *walkStates
 	switch {
@@ -41,7 +41,7 @@ func TestEveryAnswerTellsOneStory(t *testing.T) {
 	}
 }
 
-// walk asks all paths of the OpenAPI document.
+// walk calls all paths of the OpenAPI document.
 func (w *world) walk() {
 	visits := map[string]func(){
 		"get /v1/wait": w.walkWaits, "post /v1/wait": nil, "post /v1/size": w.walkSizes, "get /v1/watch": w.walkWatch,
@@ -76,7 +76,7 @@ func (w *world) walk() {
 	w.walkSubmission()
 }
 
-// walkNothing checks that no answer claims anything for a cluster without any record.
+// walkNothing checks that no answer states anything about jobs for a cluster without any record.
 func (w *world) walkNothing() {
 	q := answerOf[wire.Queues](w, "GET", "/v1/queues", nil)
 	if !q.AsOf.IsZero() || !q.Stale {
@@ -95,7 +95,7 @@ func (w *world) walkNothing() {
 	}
 }
 
-// command runs the command against the world's daemon.
+// command runs the command with the world's daemon.
 func (w *world) command(args ...string) result { return runWith(w.url, args...) }
 
 // same checks that a command prints the answer of a path as JSON, and that its text for people contains the given
@@ -124,7 +124,7 @@ func (w *world) same(path string, body any, args []string, contains ...string) {
 
 func (w *world) stale() bool { return w.clock.Sub(walkAt(w.newest)) > 10*time.Minute }
 
-// now returns the instant that answers are for: that of the newest record if they are stale, else the clock's.
+// now returns the instant of answers: that of the newest record if answers are stale, otherwise that of the clock.
 func (w *world) now() time.Time {
 	if w.stale() {
 		return walkAt(w.newest)
@@ -132,7 +132,7 @@ func (w *world) now() time.Time {
 	return w.clock
 }
 
-// dated checks what an answer says about its age.
+// dated checks the instant and the age in an answer.
 func (w *world) dated(what string, asOf time.Time, age float64, stale bool) {
 	w.Helper()
 	if !asOf.Equal(walkAt(w.newest)) || asOf.After(w.clock) || math.Abs(age-w.clock.Sub(asOf).Seconds()) > 1e-3 ||
@@ -155,7 +155,7 @@ func values(q *wire.Quantiles) []float64 {
 	return out
 }
 
-// rise checks that quantiles and the instants beside them rise and agree.
+// rise checks that quantiles rise, and that the instants beside them rise and agree with them.
 func (w *world) rise(what string, q *wire.Quantiles, at *wire.Instants) []float64 {
 	w.Helper()
 	v := values(q)
@@ -172,7 +172,7 @@ func (w *world) rise(what string, q *wire.Quantiles, at *wire.Instants) []float6
 	return v
 }
 
-// walkCase is a request that the walk asks about.
+// walkCase is a request for which the walk requests forecasts.
 type walkCase struct {
 	queue string
 	procs int
@@ -183,7 +183,7 @@ func (c walkCase) query() string {
 	return fmt.Sprintf("queue=%s&procs=%d&time_limit=%.0f", c.queue, c.procs, c.limit.Seconds())
 }
 
-// cases returns sizes and limits in every queue.
+// cases returns requests with several sizes and limits in every queue.
 func (w *world) cases() []walkCase {
 	var out []walkCase
 	for _, q := range w.queues {
@@ -196,7 +196,7 @@ func (w *world) cases() []walkCase {
 	return out
 }
 
-// wait asks about a request. It returns false if there is no forecast, and then checks that there is a reason.
+// wait requests the forecast for a case. If there is no forecast, it checks that there is a reason, and returns false.
 func (w *world) wait(c walkCase, more string) (wire.Wait, bool) {
 	w.Helper()
 	var out wire.Wait
@@ -211,7 +211,7 @@ func (w *world) wait(c walkCase, more string) (wire.Wait, bool) {
 	return out, false
 }
 
-// walkWaits checks every part of GET /v1/wait, and POST /v1/wait beside it.
+// walkWaits checks every part of GET /v1/wait, and compares POST /v1/wait with it.
 func (w *world) walkWaits() {
 	for _, c := range w.cases() {
 		by := 1 + w.rng.Float64()*7200
@@ -235,8 +235,8 @@ func (w *world) walkWaits() {
 }
 
 // checkProbabilities checks start_within, start_by and the curve against each other and against the quantiles.
-// Quantiles in an answer are rounded to tenths of a second, and this changes a probability where several quantiles are
-// close together.
+// Quantiles in an answer are rounded to tenths of a second, which changes a probability if several quantiles are close
+// together.
 func (w *world) checkProbabilities(what string, a *wire.Wait, q []float64, by float64) {
 	w.Helper()
 	d, err := waittime.NewDistribution(waittime.Levels(), q)
@@ -274,7 +274,7 @@ func (w *world) checkProbabilities(what string, a *wire.Wait, q []float64, by fl
 	}
 }
 
-// checkState checks the explanation of a forecast against the picture and the sentence.
+// checkState checks the explanation of a forecast against the picture and the sentence about the reason.
 func (w *world) checkState(what string, a *wire.Wait) {
 	w.Helper()
 	s := a.State
@@ -310,8 +310,8 @@ func (w *world) checkState(what string, a *wire.Wait) {
 	}
 }
 
-// checkHints checks that each suggestion of what would start sooner has the forecast of such a request, and checks the
-// jobs that the start depends on.
+// checkHints checks that each option that would start sooner has the forecast of the same request, and checks the jobs
+// on which the start depends.
 func (w *world) checkHints(what string, c walkCase, a *wire.Wait) {
 	w.Helper()
 	for _, o := range a.Sooner {
@@ -388,7 +388,7 @@ func (w *world) checkRefused(what string, status int, body []byte) {
 	}
 }
 
-// walkSizes checks POST /v1/size against GET /v1/wait, and that the sums of its tables are right.
+// walkSizes checks POST /v1/size against GET /v1/wait, and checks the sums in its tables.
 func (w *world) walkSizes() {
 	for _, q := range w.queues {
 		question := wire.SizeRequest{Places: []wire.Place{{Queue: q}}, Sizes: []int{1, max(2, w.procs/2)},
@@ -446,7 +446,7 @@ func (w *world) checkSizes(s *wire.Size) {
 	}
 }
 
-// walkMalleable asks about running jobs that could change their size.
+// walkMalleable requests advice for running jobs that could change their size.
 func (w *world) walkMalleable() {
 	for _, j := range w.running {
 		question := wire.SizeRequest{

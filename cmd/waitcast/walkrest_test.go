@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// walkNow checks that the openings agree with GET /v1/wait for such jobs.
+// walkNow checks that the openings agree with GET /v1/wait for jobs of these sizes.
 func (w *world) walkNow() {
 	all := answerOf[wire.Now](w, "GET", "/v1/now", nil)
 	w.dated("now", all.AsOf, all.AgeSeconds, all.Stale)
@@ -44,7 +44,7 @@ func (w *world) walkNow() {
 	w.same("/v1/now", nil, []string{"now"}, w.queues...)
 }
 
-// walkMe checks that each user's own jobs are those that the list of all jobs has of this user, also page by page.
+// walkMe checks that each user's own jobs are those of this user in the list of all jobs, even page by page.
 func (w *world) walkMe() {
 	all := answerOf[wire.Jobs](w, "GET", "/v1/jobs", nil)
 	of := map[string][]wire.Job{}
@@ -68,7 +68,7 @@ func (w *world) walkMe() {
 }
 
 // walkJobs checks the list of waiting jobs against the picture and against the answers for single jobs. It also checks
-// the rest of each wait against the forecast at the job's submission.
+// the remaining waits against the forecasts at the submissions.
 func (w *world) walkJobs() {
 	all := answerOf[wire.Jobs](w, "GET", "/v1/jobs", nil)
 	w.dated("jobs", all.AsOf, all.AgeSeconds, all.Stale)
@@ -105,8 +105,8 @@ func (w *world) walkJobs() {
 	}
 }
 
-// checkRest checks that the rest of a wait follows from the distribution at the submission, up to the rounding of the
-// quantiles. Of the jobs that have waited that long, the share that starts within each quantile is that quantile's
+// checkRest checks that the remaining wait follows from the distribution at the submission, up to the rounding of the
+// quantiles: of the jobs that have waited that long, the share that starts within each quantile is that quantile's
 // level.
 func (w *world) checkRest(id string, at, rest []float64, waited float64) {
 	w.Helper()
@@ -156,7 +156,7 @@ func (w *world) walkQueues() {
 	}
 }
 
-// walkForecast checks that the load forecast is as of the newest record, that its bands rise, and that the command
+// walkForecast checks that the load forecast is as of the newest record, that its quantiles rise, and that the command
 // prints the same.
 func (w *world) walkForecast() {
 	status, body := w.request("GET", "/v1/forecast", nil)
@@ -187,7 +187,7 @@ func (w *world) walkForecast() {
 	}
 }
 
-// walkModels checks that the models and the lifetimes of a queue agree on the numbers of jobs.
+// walkModels checks that the models and the lifetimes of a queue have the same numbers of jobs.
 func (w *world) walkModels() {
 	for _, q := range w.queues {
 		status, body := w.request("GET", "/v1/models/"+q, nil)
@@ -219,7 +219,7 @@ func (w *world) walkAccuracy() {
 	_ = answerOf[wire.RecentForecasts](w, "GET", "/v1/accuracy/recent", nil)
 }
 
-// walkRest asks the paths without figures, and checks that all of them agree about the daemon's health.
+// walkRest calls the paths without figures, and checks that all of them agree about the daemon's health.
 func (w *world) walkRest() {
 	for _, path := range []string{"/v1/quarantine", "/v1/log-level", "/v1/goroutines", "/healthz", "/readyz"} {
 		if status, body := w.request("GET", path, nil); status != http.StatusOK {
@@ -305,7 +305,7 @@ func cutLast(line string) (before, after string, ok bool) {
 	return line[:i], line[i+1:], true
 }
 
-// walkSubmission asks about a request and submits exactly this job. It checks that the job's forecast is that of the
+// walkSubmission requests a forecast and submits exactly that job. It checks that the job's forecast is that in the
 // answer.
 func (w *world) walkSubmission() {
 	if w.stale() || len(w.running) == 0 {

@@ -31,7 +31,8 @@ import (
 // walkToken is the administrators' token in the walk.
 const walkToken = "an-admin-token-of-the-walk"
 
-// world is a random cluster behind a real server. The test feeds the pipeline with events, and the clock stands still.
+// world is a random cluster behind a real server. The test passes events to the pipeline, and the clock does not
+// advance.
 type world struct {
 	*testing.T
 	rng      *rand.Rand
@@ -122,7 +123,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// walkLevel is the level of a log that nobody writes.
+// walkLevel is a log level without a log.
 type walkLevel struct{}
 
 func (walkLevel) Level() wire.LogLevel { return wire.LogLevel{Level: "info", Configured: "info"} }
@@ -178,7 +179,7 @@ func (w *world) play() {
 	w.feedAll(all, now)
 }
 
-// feedAll feeds the events of jobs up to an instant. Some of the waiting jobs are held.
+// feedAll passes the events of jobs up to an instant to the pipeline. Some of the waiting jobs are held.
 func (w *world) feedAll(all []*walkJob, now float64) {
 	var events []job.Event
 	for _, j := range all {
@@ -235,7 +236,7 @@ func (w *world) request(method, path string, body any) (int, []byte) {
 	return w.requestAs(walkToken, method, path, body)
 }
 
-// requestAs does the same with another token or none.
+// requestAs does the same as request with another token, or none.
 func (w *world) requestAs(token, method, path string, body any) (int, []byte) {
 	w.Helper()
 	var content io.Reader
@@ -268,7 +269,7 @@ func (w *world) requestAs(token, method, path string, body any) (int, []byte) {
 	return answer.StatusCode, data
 }
 
-// answerOf asks and decodes the answer. The test fails without one.
+// answerOf sends a request and decodes the answer. The test fails without an answer.
 func answerOf[T any](w *world, method, path string, body any) T {
 	w.Helper()
 	var out T

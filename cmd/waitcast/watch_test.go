@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// inTurn starts a fake that gives the next answer to each question about the job. A nil answer stands for an overloaded
-// daemon. After the last answer come 404s.
+// inTurn starts a fake that gives the next answer to each request for the job. A nil answer represents an overloaded
+// daemon. After the last answer the status is 404.
 func inTurn(t *testing.T, answers ...*wire.JobAnswer) string {
 	t.Helper()
 	var asked atomic.Int64
@@ -44,7 +44,8 @@ func inTurn(t *testing.T, answers ...*wire.JobAnswer) string {
 	return server.URL
 }
 
-// startsIn returns the answer about a job, asked that many minutes after 13:00, that would start rest minutes later.
+// startsIn returns the answer for a job, given asked minutes after 13:00, by which the job would start rest minutes
+// later.
 func startsIn(asked, rest float64) *wire.JobAnswer {
 	now := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC).Add(time.Duration(asked * float64(time.Minute)))
 	return &wire.JobAnswer{Cluster: "main", AsOf: now, Job: wire.Job{ID: "4711", Forecast: &wire.JobForecast{
@@ -53,8 +54,8 @@ func startsIn(asked, rest float64) *wire.JobAnswer {
 }
 
 // TestWatchJob proves when the command prints a line: at the beginning, when the likely start moves by a fifth of the
-// remaining wait, when the job is held or released, and when it no longer waits. The command asks an overloaded daemon
-// again.
+// remaining wait, when the job is held or released, and when it no longer waits. If the daemon is overloaded, the
+// command tries again.
 func TestWatchJob(t *testing.T) {
 	held := startsIn(40, 30)
 	held.Held, held.HeldReason = true, "JobHeldUser"

@@ -41,7 +41,7 @@ procs  queue  limit  wait         8 of 10 cases           in 10 min  start      
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestWaitCompares proves that one request asks about several queues, sizes or limits, and proves the text for people.
+// TestWaitCompares proves that one request covers several queues, sizes or limits, and checks the text for people.
 func TestWaitCompares(t *testing.T) {
 	var asked wire.WaitsRequest
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,7 @@ func TestWaitCompares(t *testing.T) {
 	}
 }
 
-// TestDocsShowTheComparison proves that the command prints the comparison that the docs show.
+// TestDocsShowTheComparison proves that the command prints the comparison shown in the docs.
 func TestDocsShowTheComparison(t *testing.T) {
 	text := runWith(serve(t, 200, cannedWaits()), "wait", "-q", "a,b", "-n", "8", "-t", "3h,7d").stdout
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,

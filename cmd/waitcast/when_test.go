@@ -31,7 +31,7 @@ Rests on        from 32 simulated futures
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestWhenText proves the text for people, and that impossible questions are refused.
+// TestWhenText checks the text for people, and proves that impossible requests are refused.
 func TestWhenText(t *testing.T) {
 	asked := []string{"when", "-q", "short", "-n", "16", "-t", "2h", "--hours", "3"}
 	r := runWith(serve(t, 200, cannedWhen()), asked...)

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// site starts a fake daemon of one cluster. waits gives the median wait of each queue in minutes; a queue with a
-// negative number does not take the job. asked receives the newest question.
+// site starts a fake daemon of one cluster. waits has the median wait of each queue in minutes; a queue with a negative
+// number does not accept the job. asked receives the newest request.
 func site(t *testing.T, cluster string, waits map[string]float64, asked *wire.WaitsRequest) string {
 	t.Helper()
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
@@ -52,7 +52,7 @@ func site(t *testing.T, cluster string, waits map[string]float64, asked *wire.Wa
 }
 
 // TestWhere proves that the command compares the queues of several daemons for one job, the soonest start first. It
-// names a daemon that does not answer and a queue that does not take the job.
+// names a daemon that does not answer, and a queue that does not accept the job.
 func TestWhere(t *testing.T) {
 	var north, south wire.WaitsRequest
 	first := site(t, "north", map[string]float64{"a": 30, "b": -1}, &north)

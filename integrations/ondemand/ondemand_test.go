@@ -1,5 +1,5 @@
-// Package ondemand_test shows the form hook and the dashboard's widget for Open OnDemand in a real Chromium, which asks
-// a real daemon across origins. The pages around them are stubs: Debian has no Open OnDemand.
+// Package ondemand_test tests the form hook and the dashboard's widget for Open OnDemand in a real Chromium, which
+// sends requests to a real daemon across origins. The pages around them are stubs, because Debian has no Open OnDemand.
 package ondemand_test
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/waitcast/waitcast/internal/browser"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
-// stubForm stands for the form of an interactive app in Open OnDemand. The names of its elements are OnDemand's.
+// stubForm replaces the form of an interactive app in Open OnDemand. The names of its elements are OnDemand's.
 const stubForm = `<!doctype html><meta charset="utf-8"><title>Stub of an Open OnDemand form</title>
 <form id="new_batch_connect_session_context">
 <select id="batch_connect_session_context_bc_queue"><option>short</option><option>no-such-queue</option></select>
@@ -36,10 +36,10 @@ const stubForm = `<!doctype html><meta charset="utf-8"><title>Stub of an Open On
 <input id="batch_connect_session_context_bc_num_slots" type="number" value="1">
 <input type="submit" value="Launch"></form><script>%s</script>`
 
-// stubDashboard stands for the dashboard, which renders the widget without its comment.
+// stubDashboard replaces the dashboard, which renders the widget without its comment.
 const stubDashboard = `<!doctype html><meta charset="utf-8"><title>Stub of an Open OnDemand dashboard</title>%s`
 
-// portal serves the stubs, as a separate site, with the daemon's address filled in.
+// portal serves the stubs from another origin than the daemon's, with the daemon's address filled in.
 type portal struct {
 	*httptest.Server
 	daemon string
@@ -67,7 +67,7 @@ func newPortal(t *testing.T) *portal {
 	return p
 }
 
-// startDaemon starts a daemon on the log of a simulated cluster. Pages of the given origins may ask it.
+// startDaemon starts a daemon on the log of a simulated cluster. Pages of the given origins may send requests to it.
 func startDaemon(t *testing.T, origins string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func openBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// shows waits until the text of a JavaScript expression matches a pattern.
+// shows waits until the value of a JavaScript expression matches a pattern.
 func shows(ctx context.Context, t *testing.T, expression, pattern string) {
 	t.Helper()
 	condition := fmt.Sprintf("/%s/.test(%s)", pattern, expression)
@@ -164,8 +164,9 @@ func evaluate(ctx context.Context, t *testing.T, script string) {
 	}
 }
 
-// TestOnDemand shows that the form hook says when the session would start, follows the form, and prints nothing without
-// a forecast. The widget has a row per queue, and the portal may frame the daemon's page.
+// TestOnDemand proves that the form hook shows when the session would start, is updated with the form, and shows
+// nothing without a forecast. The widget has a row for each queue, and the portal may show the daemon's page in a
+// frame.
 func TestOnDemand(t *testing.T) {
 	ctx := openBrowser(t)
 	p := newPortal(t)
@@ -204,8 +205,8 @@ func TestOnDemand(t *testing.T) {
 	shows(ctx, t, `document.querySelector("#waitcast-widget th[data-question]").innerText`, "1 processor for 1 h")
 }
 
-// TestOnDemandElsewhere shows that a portal that the configuration does not name gets no answers: the browser withholds
-// them.
+// TestOnDemandElsewhere proves that the browser withholds all answers from a portal that the configuration does not
+// name.
 func TestOnDemandElsewhere(t *testing.T) {
 	ctx := openBrowser(t)
 	p := newPortal(t)

@@ -27,7 +27,7 @@ BenchmarkTail 	       1	        7 ns/op
 ok  	example.org/m/b	1.2s
 `
 
-// TestRead proves that results keep their package, that the number of processors is no part of a name, and that a
+// TestRead proves that results have their package, that the number of processors is no part of a name, and that a
 // test's own output does not count as a result.
 func TestRead(t *testing.T) {
 	results, facts, err := Read(strings.NewReader(printed))
@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefuses proves that a broken line is an error.
+// TestReadRefuses proves that a malformed line is an error.
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"BenchmarkA-2 1 5 ns/op 3\n":   "missing units",
@@ -60,8 +60,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestBetween proves that only the text between the markers changes, however often, and that a page without markers is
-// refused.
+// TestBetween proves that only the text between the markers is replaced, even several times, and that a page without
+// markers is refused.
 func TestBetween(t *testing.T) {
 	const page = "# Page\n\n<!-- begin a -->\n\nold\n\n<!-- end a -->\n\ntext <!-- begin b -->\n<!-- end b -->\n"
 	once, err := Between(page, "a", "| new |\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// model has the same jobs in a plain slice, and looks at them one by one.
+// model has the same jobs as a list in a plain slice, and examines them one by one.
 type model []byend.Item
 
 func (m model) when(need int) (at float64, freed int) {
@@ -42,7 +42,7 @@ func (m model) sorted() []byend.Item {
 	return out
 }
 
-// draw draws the item with a number. Instants often coincide, and a few mean never.
+// draw draws the item with the given number. Instants often coincide, and some are +Inf.
 func draw(t *rapid.T, id int) byend.Item {
 	at := float64(rapid.IntRange(0, 50).Draw(t, "at"))
 	if at == 50 {
@@ -51,7 +51,7 @@ func draw(t *rapid.T, id int) byend.Item {
 	return byend.Item{At: at, ID: int32(id), Held: int32(rapid.IntRange(1, 9).Draw(t, "held"))}
 }
 
-// same proves that a list holds the model's items in order of time, and answers as the model does.
+// same proves that a list has the model's items in order of time, and returns the same results as the model.
 func same(t *rapid.T, l *byend.List, m model) {
 	t.Helper()
 	var got model
@@ -76,7 +76,7 @@ func same(t *rapid.T, l *byend.List, m model) {
 	}
 }
 
-// change adds an item with a number, or removes any.
+// change adds the item with the given number, or removes any item.
 func change(t *rapid.T, l *byend.List, m *model, id int) {
 	if len(*m) > 0 && rapid.IntRange(0, 9).Draw(t, "what") < 3 {
 		i := rapid.IntRange(0, len(*m)-1).Draw(t, "removed")
@@ -89,8 +89,8 @@ func change(t *rapid.T, l *byend.List, m *model, id int) {
 	*m = append(*m, it)
 }
 
-// TestListIsASortedSlice compares with a plain slice after as many changes as many blocks need, from an empty list or a
-// filled one.
+// TestListIsASortedSlice compares a list with a plain slice after so many changes that there are many blocks, beginning
+// with an empty or a filled list.
 func TestListIsASortedSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l byend.List
@@ -108,7 +108,7 @@ func TestListIsASortedSlice(t *testing.T) {
 	})
 }
 
-// TestCopyIsApart proves that a copy, into memory that was used before, and its original do not affect each other.
+// TestCopyIsApart proves that a list and a copy of it, made in memory that was used before, do not affect each other.
 func TestCopyIsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lists [2]byend.List
@@ -137,7 +137,7 @@ func TestCopyIsApart(t *testing.T) {
 	})
 }
 
-// TestRemoveKnowsItsItem proves that neither the number alone nor the instant alone removes an item.
+// TestRemoveKnowsItsItem proves that an item is removed only if both its number and its instant are given.
 func TestRemoveKnowsItsItem(t *testing.T) {
 	var l byend.List
 	for id := range int32(200) {
@@ -155,7 +155,8 @@ func TestRemoveKnowsItsItem(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing proves that a list that has grown needs no new memory: empty blocks are reused.
+// TestSteadyStateAllocatesNothing proves that a list that no longer grows allocates nothing, because empty blocks are
+// reused.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	var l byend.List
 	for id := range int32(1000) {
@@ -174,8 +175,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTurn measures the end of the first of 10,000 jobs, the start of another one and the question when a large
-// job could start.
+// BenchmarkTurn measures the end of the first of 10,000 jobs, the start of another one, and the query when a large job
+// could start.
 func BenchmarkTurn(b *testing.B) {
 	const jobs = 10_000
 	var l byend.List

@@ -95,7 +95,7 @@ func drawSlice[T any](t *rapid.T, of *rapid.Generator[T]) (all []T) {
 	return all
 }
 
-// draw returns any value. Its maps are never nil, as after reading.
+// draw returns any value. Its maps are never nil, as in a value that was read.
 func draw(t *rapid.T, deep int) part {
 	finite := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)
 	p := part{
@@ -130,7 +130,7 @@ func draw(t *rapid.T, deep int) part {
 	return p
 }
 
-// TestRoundTrip proves that every type of field comes back as it was, and to the same bytes.
+// TestRoundTrip proves that every type of field is read back unchanged, and is then written as the same bytes.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := draw(t, 2)
@@ -170,7 +170,7 @@ func TestMapsHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatIsWrong proves that an error names the part, the place and the reason.
+// TestErrorsSayWhatIsWrong proves that an error has the part, the place and the reason.
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	load := func(write, read func(*codec.Codec)) *codec.Error {
 		data, err := codec.Save("outer", 1, 0, write)
@@ -240,7 +240,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCopy proves that a copy has the fields without those that copies share.
+// TestCopy proves that a copy has its own fields, except those that copies share.
 func TestCopy(t *testing.T) {
 	type pair struct{ own, shared int }
 	fields := func(p *pair) func(*codec.Codec) {
@@ -284,8 +284,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// FuzzCodec reads changed fields behind a valid header and checksum. Reading neither panics nor allocates more than a
-// multiple of their size, see codectest.Fuzz. If the fields are accepted, the value can be saved and restored.
+// FuzzCodec reads changed fields behind a valid header and checksum. Reading must neither panic nor allocate more than
+// a multiple of their size, see codectest.Fuzz. If the fields are accepted, the value can be saved and restored.
 func FuzzCodec(f *testing.F) {
 	data, err := example().MarshalBinary()
 	if err != nil {

@@ -19,8 +19,8 @@ var (
 	_ encoding.TextMarshaler   = Value(0)
 )
 
-// TestParseReadsEveryForm proves the forms that sbatch(1) lists for --time (with their meanings there, except for the
-// number alone), and the forms with units.
+// TestParseReadsEveryForm checks the forms that sbatch(1) lists for --time, with the meanings there except for a number
+// alone, and the forms with units.
 func TestParseReadsEveryForm(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"90m":                           90 * time.Minute,
@@ -119,7 +119,7 @@ func anyDuration() *rapid.Generator[time.Duration] {
 	return rapid.Map(rapid.Int64Range(0, math.MaxInt64), func(n int64) time.Duration { return time.Duration(n) })
 }
 
-// TestStringRoundTrip proves that Parse reads back every text of String, exact to the nanosecond.
+// TestStringRoundTrip proves that Parse reads back every output of String, exact to the nanosecond.
 func TestStringRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := anyDuration().Draw(t, "d")
@@ -130,8 +130,8 @@ func TestStringRoundTrip(t *testing.T) {
 	})
 }
 
-// TestFormatRoundTrip proves that Format rounds to its smaller unit: Parse reads a value that is at most half of that
-// unit away and has the same format.
+// TestFormatRoundTrip proves that Format rounds to its smaller unit: Parse reads its output as a value that is at most
+// half of that unit away and has the same format.
 func TestFormatRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.OneOf(anyDuration(), rapid.Map(rapid.Int64Range(0, int64(3*day)),
@@ -160,7 +160,7 @@ func TestFormatRoundTrip(t *testing.T) {
 	})
 }
 
-// TestClockFormsMeanTheirFields proves the Slurm and clock forms for any values of their fields.
+// TestClockFormsMeanTheirFields checks the Slurm and clock forms for any values of their fields.
 func TestClockFormsMeanTheirFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		field := func(name string, limit int) time.Duration {
@@ -238,7 +238,8 @@ func TestValueAsFlagAndText(t *testing.T) {
 	}
 }
 
-// FuzzParse proves that no input gives a panic or a negative duration, and that String of the result is read back.
+// FuzzParse proves that no input causes a panic or a negative duration, and that Parse reads back the String of the
+// result.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"90m", "2h30m", "2:00:00", "1-12:00", "1-12", "90:00", "1d", "3600", "2 h 05 min", "1.5", "-", "1:",
@@ -259,7 +260,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestParseIn proves that a number alone has the given unit, and that everything else is read as by Parse.
+// TestParseIn proves that a number alone has the given unit, and that all other texts are read as by Parse.
 func TestParseIn(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -285,7 +286,7 @@ func TestParseIn(t *testing.T) {
 	}
 }
 
-// TestAbout proves the texts of durations at the edges of each unit.
+// TestAbout checks the texts of durations at the limits of each unit.
 func TestAbout(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "less than a minute", 44 * time.Second: "less than a minute", 45 * time.Second: "1 min",

@@ -48,7 +48,7 @@ func pages() map[string]string {
 	return all
 }
 
-// TestPages proves that every visible command has a page, which a reader of manual pages finds correct and which shows
+// TestPages proves that every visible command has a manual page, which mandoc accepts without a warning and which shows
 // every text unchanged.
 func TestPages(t *testing.T) {
 	dir, mandoc := manualtest.Lint(t, pages())
@@ -62,7 +62,7 @@ func TestPages(t *testing.T) {
 			"code --with  spaces\n", ".Sh NOT A HEADING\n", "The end.", "-n, --number int",
 			"How many; -1 is all. Default 3.", "prog go -n 1 '*.swf' | tee \\\n", "OPTIONS OF EVERY COMMAND", "/etc/x",
 			"prog(1), a.file(5), progd(8)"},
-		// a list's text follows its term
+		// The text of a list follows its term.
 		"prog.yaml.5": {"PROG.YAML(5)", "a[].b",
 			"What it is, see a.md. auto is best. Not for c. Allowed: 0 to 9. Default: 5. Flag: --b."},
 	} {
@@ -83,7 +83,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// plain removes the overstrikes that make letters bold or underlined on a teletype.
+// plain removes the overstrikes by which letters are bold or underlined on a teletype.
 func plain(text string) string {
 	var out []rune
 	for _, r := range text {
@@ -108,7 +108,7 @@ func TestPagesAreReproducible(t *testing.T) {
 	}
 }
 
-// TestDate proves that the date is that of SOURCE_DATE_EPOCH (reproducible-builds.org), and that a wrong one is
+// TestDate proves that the date is that of SOURCE_DATE_EPOCH (reproducible-builds.org), and that an invalid one is
 // reported.
 func TestDate(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1000000000")

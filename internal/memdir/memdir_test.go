@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUse proves that an existing TMPDIR is not changed, and that a folder on a disk and a missing one do not count as
-// in memory.
+// TestUse proves that an existing TMPDIR is not changed, and that neither a folder on a disk nor a missing folder
+// counts as in memory.
 func TestUse(t *testing.T) {
 	t.Setenv("TMPDIR", "/var/tmp")
 	if Use(); os.TempDir() != "/var/tmp" {

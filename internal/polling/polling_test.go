@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestUntil proves that a check is repeated until the condition holds or the limit is over. The pauses are four times
+// TestUntil proves that a check is repeated until the condition is met or the limit has passed, with pauses four times
 // as long as a check.
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 
 type item = quadheap.Item
 
-// TestHeapSorts proves both ways of filling a heap, the order of equal instants, and that an item keeps its data.
+// TestHeapSorts proves the order of items for both ways of filling a heap, the order at equal instants, and that an
+// item keeps its data.
 func TestHeapSorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pushed, built quadheap.Heap
@@ -34,7 +35,7 @@ func TestHeapSorts(t *testing.T) {
 	})
 }
 
-// TestTurns proves that if items come and go, they are taken in order, by First and Due as by Pop.
+// TestTurns proves that while items are added and removed, they are taken in order, by First and Due as by Pop.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h quadheap.Heap

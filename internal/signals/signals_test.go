@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// roleEnv makes the test binary a process that gets a signal before it looks for signals.
+// roleEnv makes the test binary a process that gets a signal before it starts to handle signals.
 const roleEnv = "WAITCAST_TEST_SIGNALS"
 
 func TestMain(m *testing.M) {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestEarly proves that a signal that comes before the program looks for it is not lost and does not kill a daemon, and
-// that a hangup ends a command that does not handle it.
+// TestEarly proves that a signal that comes before the program handles signals is not lost and does not kill a daemon,
+// and that a hangup ends a command that does not handle it.
 func TestEarly(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -22,7 +22,8 @@ func decode(t *testing.T, text string) any {
 	return v
 }
 
-// TestDecode proves that parts are equal if they differ only in what was served live, and not if a figure differs.
+// TestDecode proves that parts are equal if they differ only in live flags and counts, but not if another figure
+// differs.
 func TestDecode(t *testing.T) {
 	const calm = `{"jobs":[{"id":"1","live":true}],"orphans":1,"decisions":{"newest":{"a":1},
 		"counts":{"q":[[{"hit":3},{"hit":5}],[{},{"hit":1}]]}}}`

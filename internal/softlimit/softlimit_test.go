@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// TestHold proves that the limit is in force while it leaves room for the live heap, rises with a larger heap, and ends
-// with the context.
+// TestHold proves that the limit is in force as long as it leaves room for the live heap, rises with a larger heap, and
+// is removed when the context ends.
 func TestHold(t *testing.T) {
 	debug.SetMemoryLimit(math.MaxInt64)
 	kept := make([]byte, 32<<20)

@@ -14,7 +14,7 @@ import (
 
 const hostile = "a\x1b[31mb\rc\x00\x7f\u009b\u202e\u2066\u200b\ufeff\U000e0041\xff\u2028é漢d"
 
-// TestLine proves that a name becomes one line of printable characters.
+// TestLine proves that any name becomes one line of printable characters.
 func TestLine(t *testing.T) {
 	if got, want := terminal.Line("a\nb\tc"), "a b c"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -24,7 +24,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWriter proves that the output does not depend on how the text is cut, and that line ends and tabs stay.
+// TestWriter proves that the output does not depend on how the text is split between writes, and that line ends and
+// tabs stay.
 func TestWriter(t *testing.T) {
 	for name, cut := range map[string]func(io.Reader) io.Reader{
 		"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,

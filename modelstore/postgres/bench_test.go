@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// both runs a benchmark on both stores, one after the other. PostgreSQL writes through to the disk, as SQLite's WAL
-// does at its checkpoints.
+// both runs a benchmark on both stores, one after the other. PostgreSQL syncs its writes to the disk, as SQLite does at
+// the checkpoints of its WAL.
 func both(b *testing.B, run func(b *testing.B, s modelstore.Store)) {
 	server := pgtest.New(b, pgtest.Options{Fsync: true})
 	b.Run("postgres", func(b *testing.B) { run(b, writer(b, server.NewDatabase(b), Options{})) })

@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// numbered returns the n-th batch of a run. Every part of it differs from that of any other batch.
+// numbered returns the n-th batch of a run. Each part of it differs from the same part of all other batches.
 func numbered(n int64) modelstore.Batch {
 	from, to := 7*n+1, 7*n+7
 	b := modelstore.Batch{
@@ -43,7 +43,7 @@ func chunkOf(n int64) modelstore.HistoryChunk {
 	return storetest.MakeChunk("c", "h", "events", int(n), 2000)
 }
 
-// contents holds everything in a store.
+// contents has everything in a store.
 type contents struct {
 	Last, BadEver int64
 	Entries       []modelstore.Entry
@@ -71,8 +71,8 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	return c
 }
 
-// insist repeats a write until the store accepts it, as the pipeline does. It returns how often the write ended
-// without a known outcome.
+// insist repeats a write until the store accepts it, as the pipeline does. It returns the number of times that the
+// outcome of the write was unknown.
 func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -90,7 +90,7 @@ func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	}
 }
 
-// killRounds returns how often TestServerKilled kills the server.
+// killRounds returns the number of times that TestServerKilled kills the server.
 func killRounds() int {
 	switch {
 	case os.Getenv("WAITCAST_LONG") != "":
@@ -101,11 +101,12 @@ func killRounds() int {
 	return 30
 }
 
-// TestServerKilled kills a server (SIGKILL to all its processes) at random instants of commits, and of chunks of a
-// history between them. It proves that nothing that was stored is lost and that nothing that is committed again is
-// stored twice. In the end the store holds what an undisturbed SQLite store does.
+// TestServerKilled kills a server (SIGKILL to all its processes) at random instants of commits, and of the storing of
+// chunks of a history between them. It proves that nothing that was stored is lost, and that nothing that is committed
+// again is stored twice. In the end the store has the same contents as an undisturbed SQLite store.
 func TestServerKilled(t *testing.T) {
-	// In the long test each COMMIT waits a while before it writes through, so that many kills happen there.
+	// In the long test each COMMIT waits for some time before its data are synced, so that many kills occur in that
+	// time.
 	server := pgtest.New(t, pgtest.Options{Fsync: os.Getenv("WAITCAST_LONG") != "",
 		Settings: map[string]string{"autovacuum": "off", "commit_delay": "3000", "commit_siblings": "0"}})
 	s := writer(t, server.NewDatabase(t), Options{Timeout: 20 * time.Second})
@@ -171,8 +172,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// writeBeside writes as an import, a rebuild and the writer's own upkeep do. These writes must not make the store
-// forget a batch with an unknown outcome.
+// writeBeside makes the writes of an import, of a rebuild and of the writer's own maintenance. These writes must not
+// make the store forget a batch with an unknown outcome.
 func writeBeside(t *testing.T, s *Store, n int) {
 	t.Helper()
 	must(t, s.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", n, 100)))
@@ -189,8 +190,8 @@ func writeBeside(t *testing.T, s *Store, n int) {
 	must(t, s.Commit(t.Context(), modelstore.Batch{BadLines: []modelstore.BadLine{line}}))
 }
 
-// TestUnknownOutcome covers a batch whose COMMIT got no answer. If the server made the COMMIT, the batch counts as
-// done when it is committed again, including its bad lines. If the server did not make it, the batch is stored then.
+// TestUnknownOutcome covers a batch whose COMMIT got no answer. When the batch is committed again, it counts as stored,
+// with its bad lines, if the server had made the COMMIT. Otherwise it is stored then.
 func TestUnknownOutcome(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	for n, made := range []bool{true, false, true} {
@@ -199,7 +200,7 @@ func TestUnknownOutcome(t *testing.T) {
 			must(t, s.Commit(t.Context(), b))
 			var token string
 			must(t, s.pool.QueryRow(t.Context(), "SELECT token FROM waitcast.space").Scan(&token))
-			// the state after a lost answer
+			// This is the state after a lost answer.
 			s.unsure = unsure{sumBadLines(b.BadLines): {tokens: []string{"before", token, "after"}}}
 		} else {
 			s.unsure = unsure{sumBadLines(b.BadLines): {tokens: []string{"never made"}}}
@@ -213,7 +214,7 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	}
 	same := numbered(3)
-	// after a commit with a known outcome, the same lines are new bad lines
+	// After a commit with a known outcome, the same lines count as new bad lines.
 	same.BadLines = numbered(2).BadLines
 	must(t, s.Commit(t.Context(), same))
 	if n, err := s.CountBadLines(t.Context()); err != nil || n != 7 {

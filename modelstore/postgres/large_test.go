@@ -24,10 +24,10 @@ func ledgerSize() (rows, spaces int) {
 	return 2_800, 4
 }
 
-// TestLargeLedger writes the ledgers of several collectors at once into one database. With WAITCAST_LONG there are
-// ten collectors and a million rows. The test reads a span of one of them, drops what is beyond a retention, and
-// upgrades a ledger of that size from the former schema. It proves that no row is missing after any of these steps.
-// The times that it logs are in docs/scale.md.
+// TestLargeLedger writes the ledgers of several collectors at once into one database. With WAITCAST_LONG there are ten
+// collectors and a million rows. The test reads a span of one ledger, drops rows beyond a retention, and upgrades a
+// ledger of that size from the previous schema. It proves that no row is missing after any of these steps. The times
+// that it logs are in docs/scale.md.
 func TestLargeLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
@@ -93,7 +93,7 @@ func TestLargeLedger(t *testing.T) {
 	splitLarge(t, server, size, took)
 }
 
-// splitLarge upgrades the ledger of one space from the former schema.
+// splitLarge upgrades the ledger of one space from the previous schema.
 func splitLarge(t *testing.T, server *pgtest.Server, size int, took func(string, time.Time)) {
 	url := server.NewDatabase(t)
 	olderSchema(t, url, splitLedger-1, "INSERT INTO waitcast.space (name) VALUES ('main')",

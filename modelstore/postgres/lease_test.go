@@ -37,8 +37,8 @@ func runOut(t testing.TB, s *Store) {
 	must(t, err)
 }
 
-// TestLeaseHeld proves that a request for a held lease is refused with the holder's name, that Close releases the
-// lease, and that epochs only grow.
+// TestLeaseHeld proves that an attempt to acquire a held lease is refused with the holder's name, that Close releases
+// the lease, and that epochs only grow.
 func TestLeaseHeld(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, err := Open(t.Context(), url, Options{})
@@ -67,8 +67,8 @@ func TestLeaseHeld(t *testing.T) {
 	must(t, err)
 }
 
-// TestLeaseRunsOut proves that a lease that is not renewed ends by the database's clock and not before, and how soon
-// another holder then gets it.
+// TestLeaseRunsOut proves that a lease that is not renewed ends exactly at its end by the database's clock, and that
+// another holder gets it soon afterwards.
 func TestLeaseRunsOut(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})
@@ -106,8 +106,8 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// TestFencing proves that a writer whose lease another took over stores nothing any more, whatever it calls, and gets
-// an error that says so. A writer whose lease merely expired can continue.
+// TestFencing proves that a writer whose lease another process has taken over can store nothing, whatever method it
+// calls, and gets an error that says so. A writer whose lease has only expired can continue.
 func TestFencing(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})
@@ -151,7 +151,7 @@ func TestFencing(t *testing.T) {
 	must(t, l.Release(t.Context())) // does not change b's lease
 	forgotten, err := b.Acquire(t.Context(), "b", time.Hour)
 	must(t, err)
-	// as after a failover to a standby that lagged behind
+	// This is the state after a failover to a standby that lagged behind.
 	_, err = b.pool.Exec(t.Context(), "UPDATE waitcast.space SET nonce = 'of another lease of that number'")
 	must(t, err)
 	wantLost(t, "a lease that the server forgot", b.SetMeta(t.Context(), "k", "v"))
@@ -209,8 +209,8 @@ func TestTakeoverDuringCommit(t *testing.T) {
 	}
 }
 
-// TestPausedInsideCommit proves that a writer that stops for good in the middle of a commit does not block a takeover,
-// and that nothing of that commit is stored when it wakes up.
+// TestPausedInsideCommit proves that a writer that is paused in the middle of a commit does not block a takeover, and
+// that nothing of that commit is stored when the writer continues.
 func TestPausedInsideCommit(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := writer(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{})
@@ -247,8 +247,8 @@ func TestPausedInsideCommit(t *testing.T) {
 	}
 }
 
-// TestLeaseRace proves that exactly one of many stores that ask at once gets the lease, again and again. It also
-// proves that exactly one of many stores that open at once makes the tables.
+// TestLeaseRace proves, again and again, that exactly one of many stores that acquire the lease at the same time gets
+// it, and that exactly one of many stores that are opened at the same time creates the tables.
 func TestLeaseRace(t *testing.T) {
 	url := shared.NewDatabase(t)
 	const n = 8
@@ -294,8 +294,8 @@ func TestLeaseRace(t *testing.T) {
 	}
 }
 
-// TestMayNotWrite proves that nothing is written without a lease, by a store for reading, or by a role that may only
-// read.
+// TestMayNotWrite proves that nothing is written without a lease, by a store that was opened for reading, or by a role
+// with only the right to read.
 func TestMayNotWrite(t *testing.T) {
 	server := shared.Server(t)
 	p := newPlace(t).(place)
@@ -328,7 +328,7 @@ func TestMayNotWrite(t *testing.T) {
 	wantReadOnly("acquiring as a role that may only read", err)
 	_, err = Open(t.Context(), asReader, Options{Space: "new"})
 	wantReadOnly("making a space as a role that may only read", err)
-	// as in docs/store.md
+	// These statements are those of docs/store.md.
 	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_collector LOGIN",
 		"GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_collector",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waitcast TO "+p.database()+"_collector")
@@ -345,13 +345,13 @@ func TestMayNotWrite(t *testing.T) {
 	}
 }
 
-// TestFull proves that a full disk of the server gives an error and leaves nothing, and that everything works again
-// once there is room. The test needs root, to mount a file system of its own.
+// TestFull proves that a full disk of the server causes an error and leaves no data, and that everything works again
+// when there is room. The test needs root, to mount a file system.
 func TestFull(t *testing.T) {
 	dir := smallDisk(t, 96)
 	server := shared.Server(t)
-	// The server's log of changes is on another disk. If that disk is full, the server ends, and stays away until there
-	// is room.
+	// The server's WAL is on another disk. If that disk were full, the server would end and not start until there is
+	// room.
 	server.Exec(t, "postgres", "CREATE TABLESPACE small LOCATION '"+dir+"'", "CREATE DATABASE small TABLESPACE small")
 	t.Cleanup(func() { server.Exec(t, "postgres", "DROP DATABASE small", "DROP TABLESPACE small") })
 	s, err := Open(t.Context(), server.URL("small"), Options{})

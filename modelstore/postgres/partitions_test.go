@@ -72,8 +72,8 @@ func planned(t testing.TB, s *Store, text string, args ...any) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// TestLedgerByMonth proves that each month of a space has a table and that a query reads only those of its space and
-// its span, whether the server makes a new plan or keeps one. Retention drops the tables of past months.
+// TestLedgerByMonth proves that each month of a space has its own table, and that a query reads only the tables of its
+// space and its span, whether the server makes a new plan or reuses one. Retention drops the tables of past months.
 func TestLedgerByMonth(t *testing.T) {
 	database := shared.NewDatabase(t)
 	other, s := writer(t, database, Options{Space: "other"}), writer(t, database, Options{})
@@ -121,8 +121,8 @@ func TestLedgerByMonth(t *testing.T) {
 	}
 }
 
-// TestPartitionsWaitForQueries proves that there is no deadlock with a query that has locked the ledger, but not yet
-// the tables below it: the first commit of a space makes its tables after the query.
+// TestPartitionsWaitForQueries proves that there is no deadlock with a query that has locked the ledger but not yet the
+// tables below it: the first commit of a space creates its tables after the query.
 func TestPartitionsWaitForQueries(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	query, err := s.pool.Begin(t.Context())
@@ -149,7 +149,7 @@ func TestPartitionsWaitForQueries(t *testing.T) {
 	}
 }
 
-// TestMonthsAreBounded proves that a space has a bounded number of tables, and that the rows of further months are
+// TestMonthsAreBounded proves that the number of tables of a space is bounded, and that the rows of further months are
 // still kept.
 func TestMonthsAreBounded(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
@@ -164,8 +164,8 @@ func TestMonthsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRoleWithoutCreate proves that a role that may make no tables can collect. Its rows are in the default table and
-// are pruned, and they stay the same after the owner has collected into the same space.
+// TestRoleWithoutCreate proves that a role without the right to create tables can collect. Its rows are in the default
+// table and can be pruned, and they do not change when the owner later collects into the same space.
 func TestRoleWithoutCreate(t *testing.T) {
 	server := shared.Server(t)
 	url := server.NewDatabase(t)
@@ -209,7 +209,7 @@ func TestRoleWithoutCreate(t *testing.T) {
 	}
 }
 
-// olderSchema makes the schema of a version and runs statements in it.
+// olderSchema creates the schema of a version and runs statements in it.
 func olderSchema(t testing.TB, url string, version int, statements ...string) {
 	t.Helper()
 	texts, err := migrationTexts()
@@ -232,8 +232,8 @@ func olderSchema(t testing.TB, url string, version int, statements ...string) {
 	must(t, conn.Close(t.Context()))
 }
 
-// unsplitRows is a statement for the schema before splitLedger. It gives a space rows of two years, in another order
-// than that of their months.
+// unsplitRows is a statement for the schema before splitLedger. It adds rows of two years to a space, not in the order
+// of their months.
 const unsplitRows = `INSERT INTO waitcast.ledger (space, seq, cluster, job_id, attempt, queue, procs, time_limit,
 	submit, start, closed, outcome, wait_seconds, method, levels, quantiles, reason, replayed, served, blocked_seconds,
 	predicted)
@@ -241,8 +241,8 @@ SELECT %d, n, 'c', n || '.kth', n %% 3, 'batch', n, 0, at - 60000000000, at, at,
 	'\x000000000000e03f', '\x0000000000001e40', '', n %% 2 = 0, n, 7.5, 'limit'
 FROM (SELECT n, 1700000000000000000 + (n * 7919 %% 3000) * 21600000000000 AS at FROM generate_series(1, 3000) n) rows`
 
-// TestSplitLedger proves that daemons that open the former schema at the same time, with rows of two spaces, end with a
-// ledger split by months that has every row once and unchanged. Roles that could read it still can.
+// TestSplitLedger proves that daemons that open the previous schema at the same time, with rows of two spaces, finally
+// have a ledger split by months that has every row once and unchanged. Roles that could read the ledger still can.
 func TestSplitLedger(t *testing.T) {
 	server := shared.Server(t)
 	url := server.NewDatabase(t)

@@ -83,8 +83,8 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// TestOlderSchema proves that a row of the former program comes back unchanged, and that the store continues. The
-// writing daemon upgrades the schema to the newest, and a reader waits for that.
+// TestOlderSchema proves that a row of an earlier version is read unchanged, and that the store can be used further.
+// The writing daemon upgrades the schema to the newest version, and a reader waits for that.
 func TestOlderSchema(t *testing.T) {
 	url := shared.NewDatabase(t)
 	const before = 3 // the version without the parts of a wait
@@ -123,8 +123,8 @@ func TestPasswordUnsaid(t *testing.T) {
 	}
 }
 
-// TestChanged proves that every kind of change by another store ends the waiting, that a lost notification does no
-// harm, and that the context and Close end the waiting, too.
+// TestChanged proves that every kind of change by another store ends a Changed that waits, that a lost notification
+// does no harm, and that the end of the context and Close also end it.
 func TestChanged(t *testing.T) {
 	url := shared.NewDatabase(t)
 	w := writer(t, url, Options{})
@@ -189,8 +189,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestDocsRemoveSpace proves that the statements in docs/store.md for removing a space remove everything of that space
-// and nothing of another.
+// TestDocsRemoveSpace proves that the statements in docs/store.md for removing a space remove all data of that space
+// and no other data.
 func TestDocsRemoveSpace(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/store.md")
 	must(t, err)

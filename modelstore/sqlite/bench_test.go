@@ -86,7 +86,7 @@ func BenchmarkReplay(b *testing.B) {
 	perSecond(b, n, "entries")
 }
 
-// BenchmarkCheck measures the full check of a file. DefaultCheckBytes was chosen by it.
+// BenchmarkCheck measures the full check of a file. DefaultCheckBytes was chosen by its result.
 func BenchmarkCheck(b *testing.B) {
 	path := tempPath(b)
 	s := closing(b, fill(b, path, 300_000))

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// content holds everything in a store except bad lines.
+// content has everything in a store except bad lines.
 type content struct {
 	history     []modelstore.HistoryChunk
 	last        int64
@@ -30,7 +30,7 @@ type content struct {
 	known       []string
 }
 
-// bytes returns the content in a form in which NaN is equal to itself.
+// bytes returns the content as bytes, so that NaN is equal to itself in a comparison.
 func (c *content) bytes(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -112,7 +112,7 @@ func chunks(s *Store) (all []modelstore.HistoryChunk, err error) {
 	return all, nil
 }
 
-// wantContents returns what a store holds after the commits of counted up to last.
+// wantContents returns the contents of a store after the batches of counted up to last.
 func wantContents(last int64) *content {
 	b := counted(1, last)
 	c := &content{
@@ -162,7 +162,7 @@ func soundFile(t *testing.T) ([]byte, []byte) {
 	return data, c.bytes(t)
 }
 
-// outcomes counts what happened to damaged files.
+// outcomes counts the possible outcomes for damaged files.
 type outcomes struct{ intact, setAside, later, snapshot, refused int }
 
 // tryDamaged opens a damaged file as a daemon would. The test passes in four cases:
@@ -223,8 +223,7 @@ func isDamagedSnapshot(err error) bool {
 	return ok
 }
 
-// checkAside checks that the file that was set aside is the same byte for byte, and that the new store is empty and
-// works.
+// checkAside checks that the file that was set aside has not changed, and that the new store is empty and works.
 func checkAside(t *testing.T, what string, s *Store, data []byte) {
 	t.Helper()
 	aside, err := os.ReadFile(s.Recovered().Path)
@@ -238,8 +237,8 @@ func checkAside(t *testing.T, what string, s *Store, data []byte) {
 	must(t, s.Commit(t.Context(), counted(1, 3)))
 }
 
-// TestGarbage proves that a file that is no database is set aside unchanged, together with the files beside it, and
-// that this is logged. A second such file within the same second does not replace the first.
+// TestGarbage proves that a file that is no database is set aside unchanged, together with the files that belong to it,
+// and that this is logged. A second such file within the same second does not overwrite the first.
 func TestGarbage(t *testing.T) {
 	path := tempPath(t)
 	core, logs := observer.New(zap.ErrorLevel)
@@ -282,7 +281,7 @@ func TestOrphanWAL(t *testing.T) {
 	}
 }
 
-// TestTruncated proves that a file that is cut anywhere is set aside.
+// TestTruncated proves that a file that is truncated anywhere is set aside.
 func TestTruncated(t *testing.T) {
 	data, want := soundFile(t)
 	seed := rand.Uint64()
@@ -303,7 +302,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestFlippedHeader proves for every byte of the header that a change of it does no harm or is noticed.
+// TestFlippedHeader proves for every byte of the header that a change of it is harmless or noticed.
 func TestFlippedHeader(t *testing.T) {
 	data, want := soundFile(t)
 	var o outcomes
@@ -321,8 +320,8 @@ func TestFlippedHeader(t *testing.T) {
 	t.Logf("%+v", o)
 }
 
-// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed. If Open checks the
-// whole file, Open notices all damage that does harm.
+// TestFlippedBytes proves that changed bytes and overwritten pages are harmless or noticed. If Open checks the whole
+// file, it notices all harmful damage.
 func TestFlippedBytes(t *testing.T) {
 	data, want := soundFile(t)
 	seed := rand.Uint64()
@@ -355,11 +354,11 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// TestFlippedSchema proves for every byte of the schema's text that a change of it does no harm or is noticed.
+// TestFlippedSchema proves for every byte of the schema's text that a change of it is harmless or noticed.
 func TestFlippedSchema(t *testing.T) {
 	data, want := soundFile(t)
-	// The schema is itself a table. It begins on the first page and has its texts there or on further pages. Leaf pages
-	// of tables are of kind 13: https://www.sqlite.org/fileformat2.html#b_tree_pages
+	// The schema is itself a table. It begins on the first page, and has its texts there or on further pages. Leaf
+	// pages of tables are of kind 13: https://www.sqlite.org/fileformat2.html#b_tree_pages
 	var pages [][2]int // each from the first text to the end
 	for page := 0; page < len(data); page += 4096 {
 		header := max(100, page)
@@ -385,8 +384,8 @@ func TestFlippedSchema(t *testing.T) {
 	}
 }
 
-// TestEmptiedTable proves for every table that it is noticed if an empty page of the same kind replaces the table's
-// first page.
+// TestEmptiedTable proves for every table that it is noticed if the table's first page is replaced by an empty page of
+// the same kind.
 func TestEmptiedTable(t *testing.T) {
 	data, want := soundFile(t)
 	path := filepath.Join(t.TempDir(), "roots.db")
@@ -434,7 +433,8 @@ func TestEmptiedTable(t *testing.T) {
 	}
 }
 
-// TestFlippedWAL proves that a WAL damaged while no process ran leaves a shorter history of whole commits, or none.
+// TestFlippedWAL proves that after damage to the WAL while no process ran, the store has the first commits, each whole,
+// or none.
 func TestFlippedWAL(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "commit", path)
@@ -474,7 +474,7 @@ func TestFlippedWAL(t *testing.T) {
 	}
 }
 
-// cases returns how many of n cases to try: all, or a tenth with -short.
+// cases returns how many of n cases are tried: all, or a tenth with -short.
 func cases(n int) int {
 	if testing.Short() {
 		return max(1, n/10)

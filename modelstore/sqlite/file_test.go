@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestBackupLive proves that a backup taken while another process commits shows one moment, can be opened, and disturbs
-// nothing.
+// TestBackupLive proves that a backup that is made while another process commits has the state of one moment, can be
+// opened, and does not disturb the process.
 func TestBackupLive(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "commit", path)
@@ -57,8 +57,8 @@ func TestBackupLive(t *testing.T) {
 	}
 }
 
-// TestRelativePaths proves that a store in a folder with a relative path is opened, backed up and described. In a file:
-// URI a host comes before the path.
+// TestRelativePaths proves that a store in a folder with a relative path is opened, backed up and described. (In a
+// file: URI a host comes before the path.)
 func TestRelativePaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("data", 0o700))
@@ -71,8 +71,8 @@ func TestRelativePaths(t *testing.T) {
 	must(t, err)
 }
 
-// TestRestore proves that a backup is restored completely, that an existing store or one in use is not changed, that a
-// replaced one is kept, and that a damaged backup is refused.
+// TestRestore proves that a backup is restored completely, that a store in use is not changed, nor an existing one
+// without permission, that a replaced store is kept, and that a damaged backup is refused.
 func TestRestore(t *testing.T) {
 	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	path, backup, to := tempPath(t), tempPath(t), filepath.Join(t.TempDir(), "new", "w.db")

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// wantLost checks that an error names what happened to a file.
+// wantLost checks that an error names the change of a file.
 func wantLost(t *testing.T, what string, err error, path string, change modelstore.FileChange) {
 	t.Helper()
 	lost, ok := errors.AsType[*modelstore.IdentityError](err)
@@ -26,7 +26,7 @@ func wantLost(t *testing.T, what string, err error, path string, change modelsto
 }
 
 // TestTakenAway proves that a database whose file is deleted, moved or replaced while it is open is no longer written
-// but still read. No new connection creates it again. Verify, Commit and Close report the change.
+// but still read, and that no new connection creates the file again. Verify, Commit and Close report the change.
 func TestTakenAway(t *testing.T) {
 	other := tempPath(t)
 	must(t, mustOpen(t, other, Options{}).Close())
@@ -54,7 +54,7 @@ func TestTakenAway(t *testing.T) {
 		}, modelstore.Replaced},
 		"folder unreachable": {"", func(path string) error {
 			dir := filepath.Dir(path)
-			// a link to itself
+			// The folder becomes a link to itself.
 			return errors.Join(os.Rename(dir, dir+".old"), os.Symlink(filepath.Base(dir), dir))
 		}, modelstore.Unreachable},
 		"WAL deleted": {"-wal", func(path string) error { return os.Remove(path + "-wal") }, modelstore.Deleted},
@@ -87,7 +87,7 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// manyReaders takes more connections than are open, so that a new one is refused.
+// manyReaders uses more connections than are open, so that a new one is refused.
 func manyReaders(t *testing.T, s *Store, path string, change modelstore.FileChange) {
 	t.Helper()
 	for range 10 {
@@ -101,8 +101,8 @@ func manyReaders(t *testing.T, s *Store, path string, change modelstore.FileChan
 	t.Error("ten connections were opened")
 }
 
-// TestMovedBack proves that a database that was moved is complete, because Close empties its WAL into it, and that one
-// that is moved back is written again.
+// TestMovedBack proves that a database that was moved is complete, because Close moves the content of its WAL into it,
+// and that it is written again once it is moved back.
 func TestMovedBack(t *testing.T) {
 	path := tempPath(t)
 	s := mustOpen(t, path, Options{})
@@ -122,7 +122,7 @@ func TestMovedBack(t *testing.T) {
 	}
 }
 
-// TestInItsPlace proves that nothing is reported about a database that was only used, linked, backed up and read by
+// TestInItsPlace proves that no change is reported for a database that was only used, linked, backed up or read by
 // another program, and that a symbolic link may lead to it.
 func TestInItsPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "link.db")
@@ -152,8 +152,9 @@ func TestInItsPlace(t *testing.T) {
 	}
 }
 
-// TestLockFileRemoved proves that a process that finds no lock file is still refused: by the database, or by its WAL if
-// the database was deleted or replaced. The first process's files stay untouched.
+// TestLockFileRemoved proves that a second process is refused even if the lock file was removed: by the lock on the
+// database or, if the database was deleted or replaced, by that on its WAL. The files of the first process are not
+// touched.
 func TestLockFileRemoved(t *testing.T) {
 	backup := tempPath(t)
 	must(t, mustOpen(t, backup, Options{}).Close())
@@ -198,7 +199,7 @@ func TestLockFileRemoved(t *testing.T) {
 	}
 }
 
-// TestLockFileRenewed proves that Verify creates a removed lock file again, which then names the holder.
+// TestLockFileRenewed proves that Verify creates a removed lock file again, and that this file names the holder.
 func TestLockFileRenewed(t *testing.T) {
 	path := tempPath(t)
 	s := closing(t, mustOpen(t, path, Options{}))
@@ -212,7 +213,7 @@ func TestLockFileRenewed(t *testing.T) {
 	must(t, s.SetMeta(t.Context(), "still", "works"))
 }
 
-// TestLockAfterSettingAside proves that the database that replaces a damaged one, and a restored one, are locked too.
+// TestLockAfterSettingAside proves that a database that replaces a damaged one, and a restored one, are also locked.
 func TestLockAfterSettingAside(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path, []byte("no database, but longer than a header: "+fmt.Sprint(make([]int, 100))), 0o640))
@@ -230,8 +231,8 @@ func TestLockAfterSettingAside(t *testing.T) {
 	must(t, s.Verify())
 }
 
-// TestRacing starts many processes that open one database, while its lock file is removed all the time. It proves
-// that no two of them have the database open at the same time.
+// TestRacing starts many processes that open one database, while its lock file is removed all the time. It proves that
+// no two processes have the database open at the same time.
 func TestRacing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes that race: not with -short")
@@ -280,7 +281,7 @@ func TestRacing(t *testing.T) {
 	}
 }
 
-// raceRounds is how often each process of TestRacing opens the database.
+// raceRounds is the number of times that each process of TestRacing opens the database.
 const raceRounds = 8
 
 // race opens the database again and again, checks that no other process has it, commits one event and closes it.

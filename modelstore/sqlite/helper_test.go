@@ -18,9 +18,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// runHelper does the work of the test binary as a helper process. "hold" opens the store, reports it and waits for the
-// end of its input. "commit" alternately commits and stores chunks of a history, forever, and prints the number of each
-// commit and of each stored chunk. "race" does the work of a process in TestRacing.
+// runHelper runs a task as a helper process. "hold" opens the store, reports that, and waits for the end of its input.
+// "commit" alternately commits and stores chunks of a history, without end, and prints the number of each commit and of
+// each stored chunk. "race" does the work of a process in TestRacing.
 func runHelper(task, path string) int {
 	if task == "race" {
 		if err := race(path); err != nil {
@@ -47,7 +47,7 @@ func runHelper(task, path string) int {
 	return 1
 }
 
-// commitForEver alternately commits and stores chunks, starting from the store's last ones, until one fails.
+// commitForEver alternately commits and stores chunks, continuing after the last ones in the store, until one fails.
 func commitForEver(s *Store) error {
 	ctx := context.Background()
 	last, err := s.LastSeq(ctx)
@@ -75,7 +75,7 @@ func commitForEver(s *Store) error {
 // chunkBytes is the size of the helper's chunks: several pages.
 const chunkBytes = 10_000
 
-// counted returns a batch of which every part contains the same number, to.
+// counted returns a batch in which every part contains the number to.
 func counted(from, to int64) modelstore.Batch {
 	b := modelstore.Batch{
 		Entries:     storetest.MakeEntries(from, to),
@@ -104,7 +104,8 @@ func startHelper(t *testing.T, task, path string) (cmd *exec.Cmd, output *bufio.
 	return cmd, bufio.NewScanner(pipe), func() { must(t, errors.Join(input.Close(), cmd.Wait())) }
 }
 
-// TestLocked proves that a second process is told who has the store, and gets the store once that process is gone.
+// TestLocked proves that a second process is refused with the name of the holder, and can open the store when the
+// holder is gone.
 func TestLocked(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, stop := startHelper(t, "hold", path)
@@ -127,8 +128,8 @@ func TestLocked(t *testing.T) {
 	must(t, s.SetMeta(t.Context(), "still", "works"))
 }
 
-// TestStaleLock proves that a lock file of a dead process is no obstacle, and that this process is not named as a
-// holder.
+// TestStaleLock proves that the lock file of a dead process is no obstacle, and that this process is not reported as
+// the holder.
 func TestStaleLock(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "hold", path)
@@ -150,9 +151,9 @@ func TestStaleLock(t *testing.T) {
 	}
 }
 
-// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits and whole chunks of histories.
-// Journal, ledger, checkpoint and snapshot contain the same number, which is at least the last one reported as
-// committed. The chunks are the first ones without a gap, at least as many as were reported as stored.
+// TestKill proves that after a process is killed (SIGKILL) at any instant, the store has whole commits and whole chunks
+// of histories. Journal, ledger, checkpoint and snapshot contain the same number, which is at least the last one
+// reported as committed. The chunks are the first ones without a gap, at least as many as were reported as stored.
 func TestKill(t *testing.T) {
 	path := tempPath(t)
 	seed := rand.Uint64()
@@ -183,8 +184,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestReaderBeside covers a program that reads the database after a crash and so keeps the WAL from being moved into
-// the file. It proves that Open does not take this for damage.
+// TestReaderBeside covers a program that reads the database after a crash, and so prevents the content of the WAL from
+// being moved into the file. It proves that Open does not take this for damage.
 func TestReaderBeside(t *testing.T) {
 	live, path := tempPath(t), tempPath(t)
 	s := mustOpen(t, live, Options{})
@@ -213,7 +214,7 @@ func TestReaderBeside(t *testing.T) {
 	checkCounted(t, path, 0, n)
 }
 
-// checkCounted opens the store and checks that all parts contain the same number, which must be at least atLeast, and
+// checkCounted opens the store. It checks that all parts contain the same number, which must be at least atLeast, and
 // that each chunk of the history up to the last is there and whole. It returns the number of chunks.
 func checkCounted(t *testing.T, path string, round int, atLeast int64) int {
 	t.Helper()
@@ -239,7 +240,7 @@ func checkCounted(t *testing.T, path string, round int, atLeast int64) int {
 	return chunks
 }
 
-// checkChunks checks that the chunks are the first ones that the helper stores, and whole.
+// checkChunks checks that the chunks are the first ones that the helper stores, and are whole.
 func checkChunks(t *testing.T, what string, chunks []modelstore.HistoryChunk) {
 	t.Helper()
 	for n, c := range chunks {

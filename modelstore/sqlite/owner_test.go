@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stranger is a user and group who own nothing here.
+// stranger is a user and a group that own no file here.
 var stranger = owner{65534, 65533}
 
 func wantOwner(t *testing.T, want owner, files ...string) {
@@ -22,8 +22,8 @@ func wantOwner(t *testing.T, want owner, files ...string) {
 	}
 }
 
-// TestInheritOwner proves that root can make and open a store whose files all belong to the owner of the folder, or of
-// the present database, that files of others keep their owner, and that without the option new files are root's.
+// TestInheritOwner proves that if root creates and opens a store, all files belong to the owner of the folder or of the
+// present database, and that files of others keep their owner. Without the option new files belong to root.
 func TestInheritOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
@@ -52,8 +52,8 @@ func TestInheritOwner(t *testing.T) {
 	open(false, owner{os.Getuid(), os.Getgid()})
 }
 
-// TestRestoreGivesAway proves that what root restores belongs to the owner of the folder, or of the database that is
-// replaced, with its lock file, so that the daemon of that user can open it.
+// TestRestoreGivesAway proves that a database that root restores belongs, with its lock file, to the owner of the
+// folder or of the replaced database, so that the daemon of that user can open it.
 func TestRestoreGivesAway(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
@@ -85,8 +85,8 @@ func TestRestoreGivesAway(t *testing.T) {
 	wantOwner(t, other, aside)
 }
 
-// TestGive proves that a file that cannot be given away is reported with its owner and the command that helps, and that
-// a link in the place of the file is not followed.
+// TestGive proves that the error for a file that cannot be given away has its owner and the command that helps, and
+// that a link in place of the file is not followed.
 func TestGive(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path, nil, 0o600))
@@ -117,12 +117,12 @@ func TestGive(t *testing.T) {
 	}
 }
 
-// TestBackupPathDenied proves that the error of a path that cannot be looked up is that of the path, and not that the
-// file exists.
+// TestBackupPathDenied proves that if a path cannot be looked up, the error is that of the look-up, not that the file
+// exists.
 func TestBackupPathDenied(t *testing.T) {
 	path := tempPath(t)
 	must(t, mustOpen(t, path, Options{}).Close())
-	// A file in place of a folder cannot be entered by anybody, root included.
+	// A file in place of a folder cannot be entered by anybody, not even root.
 	err := Backup(t.Context(), path, filepath.Join(path, "backup.db"))
 	if err == nil || strings.Contains(err.Error(), "already") || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("%v, want the reason of the file system", err)

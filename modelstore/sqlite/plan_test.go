@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestLedgerIsSortedByNumbers proves that for any query of the ledger SQLite sorts at most the numbers of the rows, in
-// the subquery, because it keeps everything that it sorts in memory.
+// TestLedgerIsSortedByNumbers proves that for any query of the ledger SQLite sorts only the numbers of the rows, in the
+// subquery, because it keeps everything that it sorts in memory.
 func TestLedgerIsSortedByNumbers(t *testing.T) {
 	ctx := context.Background()
 	s, err := Open(ctx, filepath.Join(t.TempDir(), "waitcast.db"), Options{})

@@ -57,7 +57,7 @@ func (p place) DamageHistory(t testing.TB, c modelstore.HistoryChunk) {
 		"WHERE cluster = ? AND id = ? AND part = ? AND n = ?", c.Cluster, c.ID, c.Part, c.N)
 }
 
-// rawExec changes a database without the store's knowledge.
+// rawExec changes a database without using the store.
 func rawExec(t testing.TB, path, query string, args ...any) {
 	t.Helper()
 	db, err := openDB(path, map[string][]string{})
@@ -96,7 +96,8 @@ func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "waitcast
 // TestConformance runs the suite that every store must pass.
 func TestConformance(t *testing.T) { storetest.Run(t, newPlace) }
 
-// TestFiles proves the modes of the files that Open makes, and that Close leaves only the database and its lock file.
+// TestFiles proves the modes of the files that Open creates, and that after Close only the database and its lock file
+// remain.
 func TestFiles(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
@@ -124,7 +125,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestPragmas proves that the settings on which durability depends are in force on both kinds of connection.
+// TestPragmas proves that the settings on which durability depends are in force for reading and writing connections.
 func TestPragmas(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	for name, db := range map[string]*sql.DB{"write": s.write, "read": s.read} {
@@ -146,7 +147,7 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
-// TestNewer proves that the database of a newer program is refused with its name and left unchanged.
+// TestNewer proves that the database of a newer program is refused, with that program's name, and left unchanged.
 func TestNewer(t *testing.T) {
 	path := tempPath(t)
 	must(t, mustOpen(t, path, Options{}).Close())
@@ -175,7 +176,7 @@ func TestForeign(t *testing.T) {
 	if _, ok := errors.AsType[*ForeignError](err); !ok {
 		t.Fatalf("opening another program's database gave %v", err)
 	}
-	// SQLite writes WAL mode into bytes 18 and 19 and counts the change. Everything else must be the same.
+	// SQLite writes WAL mode into bytes 18 and 19 and counts the change. All other bytes must be the same.
 	after, err := os.ReadFile(path)
 	must(t, err)
 	if len(after) != len(before) || string(after[100:]) != string(before[100:]) {
@@ -183,7 +184,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestMigrations proves that migrations run once and in order, and that a failing one leaves the version before it.
+// TestMigrations proves that migrations run once and in order, and that if one fails, the previous version stays.
 func TestMigrations(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	db, err := openDB(tempPath(t), map[string][]string{})
@@ -217,8 +218,8 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestFull proves that a full disk gives an error of its own and leaves nothing of the batch, and that the store works
-// again when there is room.
+// TestFull proves that a full disk causes an error of its own kind and leaves nothing of the batch, and that the store
+// works again when there is room.
 func TestFull(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 10)}))
@@ -244,7 +245,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestNotWritable proves that a place that cannot be written gives an error of its own and does not count as damage.
+// TestNotWritable proves that a place without write permission causes an error of its own kind and does not count as
+// damage.
 func TestNotWritable(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	_, err := s.write.Exec("PRAGMA query_only = 1")
@@ -266,7 +268,7 @@ func TestNotWritable(t *testing.T) {
 	}
 }
 
-// TestOpenCanceled proves that an Open canceled at any instant does not count as damage.
+// TestOpenCanceled proves that an Open that is cancelled at any instant does not count as damage.
 func TestOpenCanceled(t *testing.T) {
 	path := tempPath(t)
 	s := mustOpen(t, path, Options{})
@@ -298,7 +300,7 @@ func TestOpenCanceled(t *testing.T) {
 	}
 }
 
-// TestCheckPolicy proves when Open checks the whole file, with damage that only a full check can find.
+// TestCheckPolicy proves in which cases Open checks the whole file, using damage that only a full check can find.
 func TestCheckPolicy(t *testing.T) {
 	now := func() time.Time { return time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC) }
 	for name, c := range map[string]struct {
@@ -338,7 +340,7 @@ func TestCheckPolicy(t *testing.T) {
 	}
 }
 
-// TestDamageMetLater proves that damage that Open did not find is found when the data is read, and that the next Open
+// TestDamageMetLater proves that damage that Open did not find is found when the data are read, and that the next Open
 // then sets the file aside.
 func TestDamageMetLater(t *testing.T) {
 	for table, query := range map[string]string{
@@ -381,8 +383,8 @@ func TestDamageMetLater(t *testing.T) {
 	})
 }
 
-// TestPieces proves that parts of a snapshot are read back whole, whatever their length compared to the pieces in which
-// they are stored.
+// TestPieces proves that parts of a snapshot are read back whole, whether they are shorter or longer than the pieces in
+// which they are stored.
 func TestPieces(t *testing.T) {
 	path := tempPath(t)
 	s := closing(t, mustOpen(t, path, Options{}))

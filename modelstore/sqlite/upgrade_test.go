@@ -21,11 +21,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// The files testdata/schema-N.db.gz are databases as the program with schema N left them, each with something in every
+// The files testdata/schema-N.db.gz are databases as the program with schema N left them, each with data in every
 // table. They were made once, by makeOld below (WAITCAST_MAKE_TESTDATA=1 go test -run TestOldVersions
-// ./modelstore/sqlite). makeOld runs the migrations 1 to N and inserts the rows of the functions below by the columns
-// of that version, with payloads of events written by hand. The files are never made again: whoever adds a migration
-// adds a file of the schema before it, if there is none.
+// ./modelstore/sqlite). makeOld runs the migrations 1 to N and inserts the rows of the functions below in the columns
+// of that version, with payloads of events written by hand. Existing files must never be made again. When you add a
+// migration, add a file of the schema before it, if there is none.
 
 // at returns an instant some seconds after 2024-03-05 00:00:00 UTC.
 func at(seconds int) time.Time { return time.Unix(1709596800+int64(seconds), 0).UTC() }
@@ -36,7 +36,7 @@ type oldEntry struct {
 	payload string
 }
 
-// oldEntries returns the journal of a database of such an old schema.
+// oldEntries returns the journal of a database with an old schema.
 func oldEntries(version int) []oldEntry {
 	entry := func(seq int64, kind job.Kind, id string, seconds int, payload string, change func(*job.Event)) oldEntry {
 		e := modelstore.Entry{Seq: seq, Source: "pbs:/acct",
@@ -56,7 +56,7 @@ func oldEntries(version int) []oldEntry {
 			func(e *job.Event) {
 				e.Times, e.Live = job.Times{Submit: at(10), Start: at(20)}, true
 			}),
-		// Five texts that are not valid UTF-8, as many as there were in that version.
+		// The payload has five texts that are not valid UTF-8, as many as that version had.
 		entry(3, job.Submit, "2.kth", 30, `{"v":1,"p":1,"r":["YmF0Y2g=","bfxsbGVy","","",""]}`, func(e *job.Event) {
 			e.Attributes = job.Attributes{Queue: "batch", User: "m\xfcller", Procs: 1}
 		}),
@@ -72,7 +72,7 @@ func oldEntries(version int) []oldEntry {
 		entry(9, job.Suspend, "1.kth", 80, `{"v":1}`, func(*job.Event) {}))
 }
 
-// oldRows returns the ledger of a database of such an old schema.
+// oldRows returns the ledger of a database with an old schema.
 func oldRows(version int) []modelstore.Row {
 	levels := []float64{.5, .95}
 	rows := []modelstore.Row{
@@ -98,10 +98,10 @@ func oldRows(version int) []modelstore.Row {
 	return rows
 }
 
-// oldModel returns the saved model of such a database, in pieces.
+// oldModel returns the saved model of a database with an old schema, in pieces.
 func oldModel() [][]byte { return [][]byte{[]byte("the load "), {0, 255}} }
 
-// oldHistory returns the history of such a database.
+// oldHistory returns the history of a database with an old schema.
 func oldHistory() []modelstore.HistoryChunk {
 	chunk := func(part string, n int, data string) modelstore.HistoryChunk {
 		return modelstore.HistoryChunk{Cluster: "kth", ID: "h-17", Part: part, N: n, Data: []byte(data)}
@@ -208,7 +208,7 @@ func insertOldRows(t *testing.T, exec func(string, ...any), version int) {
 	}
 }
 
-// makeTestdata makes the files that are missing.
+// makeTestdata makes the files that do not exist.
 func makeTestdata(t *testing.T, versions int) {
 	for version := 1; version <= versions; version++ {
 		name := oldName(version)
@@ -234,7 +234,7 @@ func oldName(version int) string {
 	return filepath.Join("testdata", fmt.Sprintf("schema-%d.db.gz", version))
 }
 
-// unpackOld returns the path of an unpacked old database.
+// unpackOld returns the path of a decompressed old database.
 func unpackOld(t *testing.T, version int) string {
 	t.Helper()
 	file, err := os.Open(oldName(version))
@@ -252,8 +252,8 @@ func unpackOld(t *testing.T, version int) string {
 	return path
 }
 
-// TestOldVersions proves that a database of every older schema is opened, that its contents are right afterwards, and
-// that it can be continued.
+// TestOldVersions proves that a database of every older schema can be opened, has the right contents afterwards, and
+// can be used further.
 func TestOldVersions(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	must(t, err)

@@ -60,8 +60,8 @@ func space(t testing.TB, url, name string) modelstore.Portable {
 	return s
 }
 
-// fill writes something of every kind: ignored and pruned numbers, two snapshots, more bad lines than are kept, and
-// texts in no encoding.
+// fill writes data of every kind: ignored and pruned numbers, two snapshots, more bad lines than are kept, and texts
+// that are not UTF-8.
 func fill(t testing.TB, s modelstore.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -107,7 +107,7 @@ func fill(t testing.TB, s modelstore.Store) {
 	}
 }
 
-// contents holds everything in a store.
+// contents has everything in a store.
 type contents struct {
 	Last, BadEver int64
 	Entries       []modelstore.Entry
@@ -146,8 +146,8 @@ func wantEqual(t testing.TB, got, want contents) {
 	}
 }
 
-// TestRoundTrip proves that a store copied from SQLite to PostgreSQL and back has the same contents, and that both
-// copies continue where the source was.
+// TestRoundTrip proves that a store that is copied from SQLite to PostgreSQL and back has the same contents, and that
+// both copies can be used further from there.
 func TestRoundTrip(t *testing.T) {
 	url := shared.NewDatabase(t)
 	source, middle, back := file(t), space(t, url, "middle"), file(t)
@@ -209,8 +209,8 @@ func TestNotEmpty(t *testing.T) {
 	}
 }
 
-// TestInterrupted proves that a copy interrupted at any stage is marked as unfinished and continues when it is made
-// again from the same source. With another source it does not continue.
+// TestInterrupted proves that a copy that is interrupted at any stage is marked as unfinished, and continues when it is
+// repeated from the same source. From another source it does not continue.
 func TestInterrupted(t *testing.T) {
 	source, other := file(t), file(t)
 	fill(t, source)
@@ -254,7 +254,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// forgetful is a store that loses what it gets.
+// forgetful is a store that loses the data that it receives.
 type forgetful struct{ modelstore.Portable }
 
 func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.Position) error {
@@ -264,8 +264,8 @@ func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.P
 	return f.Portable.Load(ctx, b, to)
 }
 
-// TestInterruptedHistory proves that a copy interrupted between two chunks continues with the next one, and takes no
-// chunks of another source.
+// TestInterruptedHistory proves that a copy that is interrupted between two chunks continues with the next chunk, and
+// takes no chunks from another source.
 func TestInterruptedHistory(t *testing.T) {
 	source, target := file(t), file(t)
 	fill(t, source)
@@ -299,7 +299,8 @@ func (c *counted) PutHistory(ctx context.Context, chunk modelstore.HistoryChunk)
 	return c.Portable.PutHistory(ctx, chunk)
 }
 
-// TestMismatch proves that the comparison at the end notices one changed value, and leaves the mark in place.
+// TestMismatch proves that the comparison at the end notices a single changed value, and leaves the mark of an
+// unfinished copy in place.
 func TestMismatch(t *testing.T) {
 	source, target := file(t), file(t)
 	fill(t, source)

@@ -25,8 +25,8 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestLayout proves that values that fit are on one line, that others have a line per element, and that members keep
-// their order and numbers their digits.
+// TestLayout proves that values that fit are on one line, that others have one line for each element, and that the
+// order of members and the digits of numbers stay.
 func TestLayout(t *testing.T) {
 	long := `"` + string(bytes.Repeat([]byte("x"), 60)) + `"`
 	for value, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestAnchor proves that the anchors are those that other pages use.
+// TestAnchor proves that the anchors are those to which other pages link.
 func TestAnchor(t *testing.T) {
 	for heading, want := range map[string]string{
 		"GET /v1/wait": "get-v1wait", "GET /v1/models/{queue}": "get-v1modelsqueue",

@@ -23,7 +23,7 @@ func medians(t *testing.T, text string) map[string]map[string]float64 {
 	return benchtext.Medians(results)
 }
 
-// TestCompare proves which changes fail, which are only reported, and which are ignored.
+// TestCompare proves which changes make the command fail, which are only reported, and which are ignored.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct{ name, now, want string }{
 		{"the same", before, ""},
@@ -57,7 +57,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestLasting proves that a baseline keeps only counts, so that two machines make the same one.
+// TestLasting proves that a baseline has only counts, so that two machines give the same baseline.
 func TestLasting(t *testing.T) {
 	const printed = "goos: linux\ncpu: Some\npkg: m/a\nBenchmarkOne-2  \t 10\t 12 ns/op\t 3 MB/s\t 50 instants\t 7 " +
 		"B/op\t 1 allocs/op\nPASS\nok  m/a 1.2s\n"
@@ -67,7 +67,7 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestBaseline proves that the baseline of the repository can be read and has figures of every watched package.
+// TestBaseline proves that the baseline in the repository can be read and has figures of every watched package.
 func TestBaseline(t *testing.T) {
 	file, err := os.Open("baseline.txt")
 	if err != nil {

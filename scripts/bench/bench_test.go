@@ -21,8 +21,8 @@ func example() []budget {
 	}
 }
 
-// TestTable proves that the best of a benchmark's runs and the worst of several benchmarks count, on the right side of
-// the limit, and that missing ones are named.
+// TestTable proves that the best run of a benchmark and the worst of several benchmarks count, that they are compared
+// with the limit in the right direction, and that missing ones are named.
 func TestTable(t *testing.T) {
 	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 " +
 		"2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkTime/b-2 1 19000000 ns/op\nBenchmarkRate 1 " +
@@ -62,7 +62,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestRead proves that figures are found in the output of the scripts, from which these lines are taken.
+// TestRead proves that figures are found in the output of the scripts. The lines are taken from real output.
 func TestRead(t *testing.T) {
 	const imported = `round 1: 854280 lines; mawk 0.41 s, waitcastd 0.30 s (2.83 M lines/s), ratio 0.73
 one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
@@ -79,8 +79,8 @@ one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
 	}
 }
 
-// TestBudgets proves that every budget can be requested by name and has a row in the table of the page, without pipes
-// that would break the table.
+// TestBudgets proves that every budget can be requested by name and has a row in the table of the page, without pipe
+// characters that would break the table.
 func TestBudgets(t *testing.T) {
 	list := budgets()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))

@@ -32,8 +32,8 @@ func TestPagesAreCovered(t *testing.T) {
 	}
 }
 
-// TestFigures proves that a number with a unit or with two decimals is a figure, and that code, levels of quantiles,
-// years, sections and small numbers are not.
+// TestFigures proves that a number with a unit or with two decimals is a figure, but code, levels of quantiles, years,
+// sections and small numbers are not.
 func TestFigures(t *testing.T) {
 	for text, want := range map[string][]string{
 		"It took 118 ms instead of 11 ms.":              {"118 ms", "11 ms"},
@@ -52,9 +52,9 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestUncovered proves what is reported: a figure without a line in the table, a line without a text in the page, a
-// line with two, and a timing without a command. Figures in code, in pages that a command makes and in pages without
-// claims are not reported.
+// TestUncovered proves which mistakes are reported: a figure without an entry in the table, an entry whose text is in
+// no block or in two blocks of the page, and a timing without a command. Figures in code, in pages that a command makes
+// and in pages without claims are not reported.
 func TestUncovered(t *testing.T) {
 	table := Table{
 		Generated: []Generated{{Page: "docs/made.md"}},
@@ -84,9 +84,9 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// TestMeasure proves when a figure counts as reproduced. If its command gives it to the last printed digit, it is
-// reproduced. If it is off by no more than allowed, it is within tolerance. Any other figure fails, as does a command
-// that fails. A command that lacks its data or takes long is not run.
+// TestMeasure proves when a figure counts as reproduced: if the command gives it to the last printed digit. If it
+// differs by no more than allowed, it is within tolerance. Any other figure fails, as does a command that fails. A
+// command that lacks its data or takes long is not run.
 func TestMeasure(t *testing.T) {
 	r := runner{root: t.TempDir(), shared: t.TempDir(), pages: map[string]string{"p": "r is .53 of 11,293."},
 		ran: map[string]result{}}

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestHouse proves the statements of docs/packages.md: every package has a depguard rule for its imports, except
+// TestHouse checks the statements in docs/packages.md: every package has a depguard rule for its imports, except
 // programs in scripts and research/cmd, and every folder is in the tables of that page and of docs/architecture.md.
 func TestHouse(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -85,7 +85,8 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// globbed turns a pattern of depguard into a regular expression: ** is any path, * any name, {a,b} one of them.
+// globbed converts a pattern of depguard to a regular expression: ** matches any path, * any name, {a,b} one of the
+// alternatives.
 func globbed(glob string) *regexp.Regexp {
 	r := strings.NewReplacer(".", `\.`, "**/", "(?:.*/)?", "*", "[^/]*", "{", "(?:", ",", "|", "}", ")")
 	return regexp.MustCompile("^/?" + r.Replace(glob) + "$")

@@ -70,8 +70,8 @@ func TestWrongNames(t *testing.T) {
 	}
 }
 
-// TestGlossary fails if a term of the glossary names no Go type or function, or one that does not exist, or if a term
-// is defined twice.
+// TestGlossary fails if a term of the glossary has no Go type or function, or one that does not exist, or if a term is
+// defined twice.
 func TestGlossary(t *testing.T) {
 	root := filepath.Join("..", "..")
 	known, err := declared(root)
@@ -107,7 +107,8 @@ func TestGlossary(t *testing.T) {
 	}
 }
 
-// wrongNames returns the code spans of a page in folder that name something unknown, and its broken links.
+// wrongNames returns the code spans of a page in folder that name something that does not exist, and the page's broken
+// links.
 func wrongNames(text, root, folder string, known map[string]bool) []string {
 	var wrong []string
 	for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestCheck proves that banned names are found as types, functions, methods, fields, values and methods of interfaces,
-// and only in their folders.
+// but only in the folders of the ban.
 func TestCheck(t *testing.T) {
 	p, err := readPolicy([]byte(`
 banned:
@@ -50,7 +50,7 @@ var Rest int
 	}
 }
 
-// TestAllowed proves that an allowed name passes, and that an entry that allows nothing fails.
+// TestAllowed proves that an allowed name passes, and that an entry that allows no existing name fails.
 func TestAllowed(t *testing.T) {
 	p, err := readPolicy([]byte(`
 banned: [{word: crowd, part: true, instead: jobIndex, reason: an index}]
@@ -76,7 +76,7 @@ allowed: {"x: crowd": soon}
 	}
 }
 
-// TestPolicy proves that the list itself can be read, and that incomplete or misspelt entries cannot.
+// TestPolicy proves that the shipped list can be read, and that incomplete or misspelt entries are refused.
 func TestPolicy(t *testing.T) {
 	if _, err := readPolicy(list); err != nil {
 		t.Error(err)

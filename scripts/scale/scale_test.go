@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestFile proves that rows come back from their file in the order of dimension and size, and that only the newest row
-// of a point is kept.
+// TestFile proves that rows are read back from their file in the order of dimension and size, and that only the newest
+// row of a point is kept.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scale.csv")
 	of := func(grown string, size int, view time.Duration) row {
@@ -51,8 +51,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestWorld proves that the world has its stated size: every job that starts has been submitted, every job that ends
-// has started, and the remaining jobs are running or waiting.
+// TestWorld proves that the generated cluster has its stated size: every job that starts has been submitted, every job
+// that ends has started, and the remaining jobs run or wait.
 func TestWorld(t *testing.T) {
 	w := newWorld(point{nodes: 10, running: 30, queued: 20, users: 3, historical: 200})
 	events := append(w.past(200), w.fill()...)
@@ -82,8 +82,8 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// TestArrays proves that in a cluster whose waiting entries are arrays the tasks start one after the other, each under
-// its own id, and that a new array comes when one has started completely.
+// TestArrays proves that in a cluster whose waiting entries are arrays, the tasks start one after the other, each with
+// its own id, and that a new array comes when all tasks of one have started.
 func TestArrays(t *testing.T) {
 	w := newWorld(point{nodes: 10, running: 30, queued: 4, users: 3, tasks: 5})
 	w.fill()
@@ -113,7 +113,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestTable proves the text of a row.
+// TestTable checks the text of a row.
 func TestTable(t *testing.T) {
 	r := row{point{grown: "nodes"}, 100_000,
 		cost{event: 120 * time.Microsecond, view: 3 * time.Millisecond, forecast: 500 * time.Microsecond,

@@ -49,7 +49,7 @@ func TestShippedLinks(t *testing.T) {
 	if err := run([]string{"-ref", "v1", out}, root); err != nil {
 		t.Fatal(err)
 	}
-	// The tarball has it beside README.md.
+	// In the tarball, LICENSE is beside README.md.
 	if err := os.WriteFile(filepath.Join(out, "LICENSE"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
