@@ -21,7 +21,7 @@ func TestCopy(t *testing.T) {
 		plain, e := quick(t, cfg), quick(t, cfg)
 		var copies []goes
 		training, made := 0, 0
-		for i, h := range happenings(5, 1200) {
+		for i, h := range happenings(5, sized(600, 1200)) {
 			if e.learner.Next != nil && i%4 == 0 || i%100 == 99 {
 				if e.learner.Next != nil {
 					training++

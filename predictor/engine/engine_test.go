@@ -84,7 +84,7 @@ func TestViewIsTheSubmission(t *testing.T) {
 // TestRestoredEngineGoesOn proves that a restored engine continues to the last bit like an undisturbed one, wherever it
 // is saved, also while trees are trained.
 func TestRestoredEngineGoesOn(t *testing.T) {
-	all := happenings(2, 1200)
+	all := happenings(2, sized(600, 1200))
 	for _, downey := range []bool{false, true} {
 		cfg := Config{Downey: downey}
 		plain, e := quick(t, cfg), quick(t, cfg)

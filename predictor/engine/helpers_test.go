@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -30,6 +31,14 @@ func quick(t testing.TB, cfg Config) *Engine {
 	check(t, err)
 	t.Cleanup(e.Close)
 	return e
+}
+
+// sized returns the size of a test: full with WAITCAST_LONG=1, else usual.
+func sized(usual, full int) int {
+	if os.Getenv("WAITCAST_LONG") != "" {
+		return full
+	}
+	return usual
 }
 
 // happening is one event for an engine.

@@ -33,7 +33,7 @@ func TestLargePools(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	aged, making := false, 0
 	var waiting, running []uint64
-	for i := range 900 {
+	for i := range sized(450, 900) {
 		clock += rng.ExpFloat64() * 4
 		id := uint64(1e6 + i)
 		switch {

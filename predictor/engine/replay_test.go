@@ -63,9 +63,10 @@ func TestReplayOfFewIsExact(t *testing.T) {
 // TestReplayIsDeterministic saves and restores an engine at random events, which also cuts trainings short. It proves
 // that this changes neither a forecast nor a byte of the saved state, within a plan, at its end and after it.
 func TestReplayIsDeterministic(t *testing.T) {
-	all := happenings(4, 1500)
-	const in = 3000 // events within the plan
-	plan := Replay{Submissions: 900, Newest: 300, Older: 200}
+	submissions := sized(900, 1500)
+	all := happenings(4, submissions)
+	in := 2 * submissions // events within the plan
+	plan := Replay{Submissions: submissions * 3 / 5, Newest: submissions / 5, Older: submissions / 8}
 	plain, e := quick(t, Config{First: 60}), quick(t, Config{First: 60})
 	rng := rand.New(rand.NewPCG(1, 2))
 	training := 0
@@ -102,7 +103,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 	if !bytes.Equal(stateOf(t, plain), stateOf(t, e)) {
 		t.Error("the states are not the same")
 	}
-	if training < 3 || plain.withoutRow < 300 {
+	if training < 3 || plain.withoutRow < submissions/5 {
 		t.Fatalf("%d restores while trees were trained, %d waits without a row: too few", training, plain.withoutRow)
 	}
 }
