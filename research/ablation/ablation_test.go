@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// kth returns the first jobs of KTH-SP2.
+// kth returns the trace of the given number of first jobs of the log KTH-SP2.
 func kth(t *testing.T, jobs int) *backtest.Trace {
 	t.Helper()
 	all, err := backtest.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), "KTH-SP2-1996-2.1-cln")
@@ -23,8 +23,9 @@ func kth(t *testing.T, jobs int) *backtest.Trace {
 	return First(all, jobs)
 }
 
-// TestRun proves that a run that leaves nothing out scores the jobs and losses of a backtest, and that leaving
-// something out changes forecasts. An expert that is left out has no influence but has the same score alone as before.
+// TestRun proves that a run that leaves nothing out has the same losses over the same jobs as a backtest, and that
+// forecasts change if something is left out. An expert that is left out no longer influences the forecasts, but its own
+// score stays the same.
 func TestRun(t *testing.T) {
 	log := kth(t, 900)
 	all := map[string]*Result{}
@@ -74,7 +75,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOracleKnows proves that the runtimes of an oracle are those of the log.
+// TestOracleKnows proves that the oracle of runtimes returns a job's runtime in the log, and NaN if it is not known.
 func TestOracleKnows(t *testing.T) {
 	log := &backtest.Trace{Jobs: []backtest.Job{
 		{Starts: true, Ends: true, Start: 10, End: 70}, {Starts: true, Start: 20}, {Key: 7, Starts: true, Ends: true},
@@ -89,7 +90,7 @@ func TestOracleKnows(t *testing.T) {
 	}
 }
 
-// result returns a run with one job a day, with the given losses at every level.
+// result returns a run with one job on each day, which has the given loss at every level.
 func result(variant string, losses ...float64) *Result {
 	r := &Result{Trace: "made-up", Variant: variant, Jobs: len(losses), Days: map[int]*Loss{},
 		Experts: map[string]*Loss{"trees": {N: 1, Sum: []float64{1, .5, .25}}},
@@ -100,8 +101,8 @@ func result(variant string, losses ...float64) *Result {
 	return r
 }
 
-// TestChange checks a change by hand: two weeks of losses 7 and 7 become 7 and 14. The ratio is 1.5, and the residuals
-// are 7 - 10.5 and 14 - 10.5, so that the error is sqrt((3.5² + 3.5²) x 2/1) / 14 = .5.
+// TestChange checks a change that was computed by hand: the losses of two weeks, 7 and 7, become 7 and 14. The ratio is
+// 1.5. The residuals are 7 - 10.5 and 14 - 10.5, so that the error is sqrt((3.5² + 3.5²) x 2/1) / 14 = .5.
 func TestChange(t *testing.T) {
 	nothing := result(Nothing, slices.Repeat([]float64{1}, 14)...)
 	more := result("gates", append(slices.Repeat([]float64{1}, 7), slices.Repeat([]float64{2}, 7)...)...)
@@ -109,7 +110,7 @@ func TestChange(t *testing.T) {
 	if math.Abs(c.Part-.5) > 1e-12 || math.Abs(c.Error-.5) > 1e-12 {
 		t.Errorf("change %+v, want .5 ± .5", c)
 	}
-	more.Days[99] = &Loss{N: 1, Sum: []float64{9, 9, 9}} // of a day that only one of them has
+	more.Days[99] = &Loss{N: 1, Sum: []float64{9, 9, 9}} // a day that only one of the two runs has
 	if again := ChangeOf(more, nothing, 1); again != c {
 		t.Errorf("change %+v with a day that the other lacks, want %+v", again, c)
 	}
@@ -118,8 +119,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestStudyGoesOn proves that a study makes only the missing runs, that it writes a page of the existing ones, and that
-// a damaged result is an error that names the file.
+// TestStudyGoesOn proves that a study computes only those runs whose results are missing, that its page can be written
+// from the existing results, and that a damaged result is an error that names the file.
 func TestStudyGoesOn(t *testing.T) {
 	s := &Study{Folder: t.TempDir(), Traces: []string{"/nowhere/made-up.swf.gz"}, Variants: []string{Nothing, "gates"}}
 	for _, r := range []*Result{result(Nothing, 1, 1, 1, 1, 1, 1, 1, 1), result("gates", 1, 1, 1, 1, 1, 1, 1, 3)} {
@@ -137,7 +138,8 @@ func TestStudyGoesOn(t *testing.T) {
 	}
 	for _, want := range []string{
 		"## made-up", "| nothing | 1.0000 | 1.0000 | 1.0000 |",
-		// 10 of 8, and weeks of 7 and 3 against 7 and 1: residuals of -1.75 and 1.75, error sqrt(2 x 6.125) / 8 = .4375
+		// The losses are 10 and 8 in total. By week they are 7 and 3 against 7 and 1, so that the residuals are -1.75
+		// and 1.75 and the error is sqrt(2 x 6.125) / 8 = .4375.
 		"| gates | 1.2500 (+25.0 ± 43.8) |", "| trees | 1 | 1.0000 | 0.5000 | 0.2500 | 0.75 | 0.50 | 1.00 |",
 	} {
 		if !strings.Contains(page, want) {

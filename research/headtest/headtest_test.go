@@ -25,9 +25,9 @@ func load(t testing.TB, name string) *Trace {
 	return tr
 }
 
-// TestHeadOfQueue compares the correlations on logs with the expected ones. The expected correlations of waitcast are
-// targets. Those of Downey's combined predictor were found by a prototype with his method. The test allows 0.03 of
-// difference because his windows are not known. CTC-SP2 and LANL-CM5 are only reported.
+// TestHeadOfQueue compares the correlations on real logs with expected ones. Those expected of waitcast are targets.
+// Those expected of Downey's combined predictor come from a prototype of his method; a difference of 0.03 is allowed,
+// because his windows are not known. The correlations on CTC-SP2 and LANL-CM5 are only reported.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -83,8 +83,9 @@ func TestHeadOfQueue(t *testing.T) {
 	}
 }
 
-// TestNoLeakage proves that forecasts use only the past. If everything after an instant is changed (no later
-// submissions, other ends of the jobs that run or wait then), every forecast up to it stays the same to the last bit.
+// TestNoLeakage proves that forecasts use only the past. It changes everything after an instant: there are no later
+// submissions, and the jobs that are running or waiting then end at other times. All forecasts made up to that instant
+// stay the same to the last bit.
 func TestNoLeakage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -128,7 +129,8 @@ func TestNoLeakage(t *testing.T) {
 	}
 }
 
-// cut returns the trace with another future after an instant.
+// cut returns a copy of the trace that differs after the instant: later submissions are missing, and jobs that have not
+// ended get other runtimes.
 func cut(t *testing.T, trace *Trace, at float64, rng *rand.Rand) *Trace {
 	t.Helper()
 	jobs, err := trace.schedule()
@@ -148,8 +150,8 @@ func cut(t *testing.T, trace *Trace, at float64, rng *rand.Rand) *Trace {
 	return out
 }
 
-// TestCampaignsEndTogether proves that DefaultRho agrees with traces: of jobs that run at the same time, the remaining
-// lifetimes are correlated within a user, and hardly between users.
+// TestCampaignsEndTogether proves that DefaultRho agrees with traces: the remaining lifetimes of jobs that run at the
+// same time are correlated if the jobs have the same user, and hardly correlated otherwise.
 func TestCampaignsEndTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -179,8 +181,8 @@ func TestCampaignsEndTogether(t *testing.T) {
 	}
 }
 
-// campaigns collects the products of the normal scores of remaining lifetimes, for pairs of jobs that run at the same
-// time.
+// campaigns turns the remaining lifetimes of running jobs into normal scores and collects their products for pairs of
+// jobs that run at the same time.
 type campaigns struct {
 	laws                       *residual.Model
 	same, sames, other, others float64

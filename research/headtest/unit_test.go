@@ -25,8 +25,8 @@ not a job
 6 300 0 5 1 -1 -1 1 -1 -1 1 8 -1 -1 1 -1 -1 -1
 `
 
-// TestRead proves that jobs that never ran and invalid lines are left out, that a job larger than the machine is cut to
-// the machine, and that a runtime of 0 becomes 1 s.
+// TestRead proves that Read leaves out invalid lines and jobs that never ran, cuts a job's size to that of the machine,
+// and raises a runtime of 0 to 1 s.
 func TestRead(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// recorder keeps the calls of a replay.
+// recorder records the calls of a replay.
 type recorder struct {
 	events []string
 	asks   []ask
@@ -96,9 +96,9 @@ func TestReplayByHand(t *testing.T) {
 	}
 }
 
-// TestAsksAreConsistent proves for strict first come, first served on random jobs that at each question the free
-// processors and the running jobs make up the machine, that the need is above 0, and that the wait is that of the
-// schedule.
+// TestAsksAreConsistent checks random jobs under strict first come, first served. At each question the free processors
+// and those of the running jobs add up to the machine, the job lacks at least one processor, and the wait is that of
+// the schedule.
 func TestAsksAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trace := &Trace{Procs: 16}
@@ -142,7 +142,7 @@ func TestAsksAreConsistent(t *testing.T) {
 	})
 }
 
-// TestScoreByHand checks the scores of four forecasts, which were computed by hand.
+// TestScoreByHand compares the scores of four forecasts with scores that were computed by hand.
 func TestScoreByHand(t *testing.T) {
 	var c tally
 	c.add(0, []float64{0, 60, 120, 180})
@@ -154,8 +154,8 @@ func TestScoreByHand(t *testing.T) {
 	if s.N != 4 || s.Coverage["0.5"] != [2]float64{.25, .75} || s.Coverage["0.9"] != [2]float64{1, 1} {
 		t.Errorf("n %d, coverage %v", s.N, s.Coverage)
 	}
-	// One is ln(240/120) = ln 2 too long, and one ln(600/120) = ln 5 too short. The loss is half of each, divided by
-	// four.
+	// Two of the four medians are wrong: one is too long by ln(240/120) = ln 2, the other too short by ln(600/120) = ln
+	// 5. The loss of a median is half its error.
 	if want := (math.Ln2 + math.Log(5)) / 8; math.Abs(s.LogPinball["0.5"]-want) > 1e-12 {
 		t.Errorf("log-pinball %v, want %v", s.LogPinball["0.5"], want)
 	}
@@ -174,8 +174,8 @@ func TestScoreByHand(t *testing.T) {
 	}
 }
 
-// TestScoreOfMediansOnly proves that a perfect median correlates fully, that a method with medians only is scored on
-// nothing else, and that the scores can be written as JSON.
+// TestScoreOfMediansOnly proves that medians equal to the waits have a correlation of 1, that a method that forecasts
+// only medians is scored on nothing else, and that the scores can be written as JSON.
 func TestScoreOfMediansOnly(t *testing.T) {
 	var c tally
 	nan := math.NaN()
@@ -192,9 +192,9 @@ func TestScoreOfMediansOnly(t *testing.T) {
 	}
 }
 
-// TestLearnerCorrects proves that if the exact method's quantiles are wrong by a factor that a feature determines, and
-// are too close together, the learner corrects both. Its quantiles cover their levels and have a lower loss. They stay
-// in order, and no calibration diverges.
+// TestLearnerCorrects proves that the learner corrects an exact method whose quantiles are too close together and wrong
+// by a factor that a feature determines. The corrected quantiles cover their levels, have a lower loss and are in
+// order, and no calibration diverges.
 func TestLearnerCorrects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	l := newLearner()
@@ -236,8 +236,8 @@ func TestLearnerCorrects(t *testing.T) {
 	}
 }
 
-// TestCalibrationDoesNotRunAway proves that even if the initial quantiles are in the wrong order, each level's
-// calibration reaches the right value for its level.
+// TestCalibrationDoesNotRunAway proves that the calibration of every level converges to the right value, even if the
+// initial quantiles are in the wrong order.
 func TestCalibrationDoesNotRunAway(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	l := newLearner()
@@ -246,7 +246,7 @@ func TestCalibrationDoesNotRunAway(t *testing.T) {
 		exact := []float64{base * 2, base, base, base}
 		row := []float64{rng.Float64()}
 		_ = l.forecast(row, exact)
-		l.models = nil // without trees: only the calibration
+		l.models = nil // only the calibration, without trees
 		y := base * math.Exp(.5*rng.NormFloat64())
 		l.seen = 0
 		if err := l.learn(row, exact, y); err != nil {

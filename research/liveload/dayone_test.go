@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// TestShortDayOne records two short days on a real Slurm, and then replays them. One daemon follows both days, one
-// imports sacct's records of the first, and one does neither. The test proves that all three are asked about the same
-// jobs, and that only the one that imported learnt from the first day. How much the import improves forecasts is in
-// research/docs/dayone.md.
+// TestShortDayOne records two short days on a real Slurm, and then replays them to three daemons. One follows both
+// days, one imports sacct's records of the first day, and one starts on the second day without them. The test proves
+// that all three are asked about the same jobs, and that of the two late ones only the one with the import has learnt
+// from the first day. How much the import improves forecasts is in research/docs/dayone.md.
 func TestShortDayOne(t *testing.T) {
 	needSlurm(t)
 	t.Parallel() // the test waits for jobs most of the time
@@ -41,7 +41,7 @@ func TestShortDayOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{} // the jobs of the first day
+	known := map[string]bool{} // the IDs of the first day's jobs
 	for i := range before {
 		known[before[i].ID] = true
 	}
@@ -62,7 +62,7 @@ func TestShortDayOne(t *testing.T) {
 	}
 }
 
-// checkDump checks that a dump has only jobs of the first day.
+// checkDump checks that a dump of sacct has no jobs but those of the first day.
 func checkDump(t *testing.T, path string, known map[string]bool) {
 	t.Helper()
 	dump, err := os.ReadFile(path) //nolint:gosec // the test's
@@ -80,11 +80,11 @@ func checkDump(t *testing.T, path string, known map[string]bool) {
 	}
 }
 
-// checkDayOne checks that all daemons of a seed answered all questions about the same jobs. The daemon that started
-// late without history has no forecasts of the first day's jobs that had already ended, and the one with history has.
+// checkDayOne checks that all daemons of a seed answered every question about the same jobs, and that of the two that
+// started late, the one with history has more forecasts of the first day's jobs.
 func checkDayOne(t *testing.T, seed string, jobs int, known map[string]bool) {
 	t.Helper()
-	forecasts := map[string]int{} // forecasts of the first day's jobs, by daemon
+	forecasts := map[string]int{} // number of forecasts of the first day's jobs, by daemon
 	for _, name := range []string{followedDir, taughtDir, freshDir} {
 		records, fates, err := readRun(filepath.Join(seed, name))
 		if err != nil {

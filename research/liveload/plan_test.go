@@ -15,7 +15,8 @@ func mustPlan(t *testing.T, seed uint64, o PlanOptions) []Job {
 	return jobs
 }
 
-// TestPlanIsOfItsSeed proves that the same seed and options give the same load, and another seed another one.
+// TestPlanIsOfItsSeed proves that the same seed and options give the same load, and that another seed gives another
+// load.
 func TestPlanIsOfItsSeed(t *testing.T) {
 	for _, burst := range []bool{false, true} {
 		o := PlanOptions{FairShareBurst: burst}
@@ -28,8 +29,8 @@ func TestPlanIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// TestPlanCanRun proves that Slurm accepts every job, because each keeps to the limits of its partition and of the
-// cluster, and that no limit ends a job.
+// TestPlanCanRun proves that every job keeps to the limits of its partition and of the cluster, so that Slurm accepts
+// it, and that every job ends before its time limit.
 func TestPlanCanRun(t *testing.T) {
 	for _, o := range []PlanOptions{{}, {FairShareBurst: true}, {Jobs: 40, Nodes: 8, CPUs: 2, Longest: 300}} {
 		for seed := range uint64(20) {
@@ -57,18 +58,18 @@ func TestPlanCanRun(t *testing.T) {
 	}
 }
 
-// TestPlanOutgrowsTheCluster proves that the arriving work has the requested mean. It is less than half of what the
-// cluster can do at the beginning, and clearly more than that in the end.
+// TestPlanOutgrowsTheCluster proves that the mean load is as requested: less than half of the cluster's capacity at the
+// beginning, and clearly more than the capacity in the end.
 func TestPlanOutgrowsTheCluster(t *testing.T) {
 	const seeds, tenths = 40, 10
-	var share [tenths]float64 // shares of the work of a plan
+	var share [tenths]float64 // share of a plan's work that arrives in each tenth of the time
 	for seed := range uint64(seeds) {
 		jobs := mustPlan(t, seed, PlanOptions{})
 		work, last := 0.0, jobs[len(jobs)-1].After
 		for _, j := range jobs {
 			work += float64(j.Procs) * j.Run
 		}
-		// The last submission comes somewhat before the end of the time in which jobs arrive.
+		// The last job is submitted a little before arrivals end, so that this load is a little above 0.9.
 		if load := work / (last * 64); load < .9 || load > .9*1.1 {
 			t.Errorf("seed %d: the mean load is %.2f, want 0.9 and a little", seed, load)
 		}
@@ -76,8 +77,9 @@ func TestPlanOutgrowsTheCluster(t *testing.T) {
 			share[min(tenths-1, int(j.After/last*tenths))] += float64(j.Procs) * j.Run / work / seeds
 		}
 	}
-	// The rates rise from 0.35 to 1.65 of the mean load of 0.9. The first tenth has 0.37 and the last 1.43 times 0.9.
-	// Four standard errors of the mean over 40 seeds of the work of 40 jobs are 20 %.
+	// The arrival rate rises from 0.35 to 1.65 times its mean, and the mean load is 0.9, so that the first tenth has a
+	// load of 0.37 and the last one of 1.43. Four standard errors of the mean over 40 seeds, with 40 jobs each, are 20
+	// %.
 	if load := share[0] * tenths * .9; load > .5 {
 		t.Errorf("the load of the first tenth is %.2f, want less than 0.5", load)
 	}
@@ -86,8 +88,9 @@ func TestPlanOutgrowsTheCluster(t *testing.T) {
 	}
 }
 
-// TestPlanRuntimes proves that the logarithm of a runtime is uniform: half of the runtimes are below the geometric mean
-// of the bounds, and a quarter below the geometric mean of that value and the lower bound.
+// TestPlanRuntimes proves that the logarithms of runtimes are uniform between those of the bounds: half of the runtimes
+// are below the geometric mean of the bounds, and a quarter are below the geometric mean of that value and the lower
+// bound.
 func TestPlanRuntimes(t *testing.T) {
 	var half, quarter, n float64
 	for seed := range uint64(40) {
@@ -106,8 +109,7 @@ func TestPlanRuntimes(t *testing.T) {
 	}
 }
 
-// TestPlanBurst proves that one user has a seventh of the jobs, all within a tenth of the time, and submits nothing
-// else.
+// TestPlanBurst proves that one user has a seventh of all jobs, and submits them within a tenth of the time.
 func TestPlanBurst(t *testing.T) {
 	for seed := range uint64(10) {
 		jobs := mustPlan(t, seed, PlanOptions{FairShareBurst: true})
@@ -126,7 +128,7 @@ func TestPlanBurst(t *testing.T) {
 	}
 }
 
-// TestPlanRefuses proves that senseless options are errors and are not replaced by defaults.
+// TestPlanRefuses proves that invalid options give errors and are not replaced by defaults.
 func TestPlanRefuses(t *testing.T) {
 	for _, o := range []PlanOptions{
 		{Jobs: -1}, {Nodes: 1, CPUs: 2}, {Shortest: 5, Longest: 4}, {Longest: 1000}, {Load: -1}, {Load: math.NaN()},

@@ -34,8 +34,8 @@ func needSlurm(t *testing.T) {
 	}
 }
 
-// TestSlurmLoad proves that the script slurm-load submits the load of a seed to a cluster of another size that
-// slurm-cluster started, and that the cluster orders jobs as configured.
+// TestSlurmLoad starts a cluster of another size with slurm-cluster. It proves that slurm-load submits the load of a
+// seed to it, and that the cluster orders the jobs as configured.
 func TestSlurmLoad(t *testing.T) {
 	needSlurm(t)
 	t.Parallel()                                // the test waits for jobs most of the time
@@ -93,15 +93,15 @@ func TestSlurmLoad(t *testing.T) {
 	}
 }
 
-// leastShortP95 is a lower bound of the coverage of the p95 in TestShortLoad. It is loose: most of the 40 jobs come
-// before anything could be learnt, many share one queue and its waits, and other tests keep the machine busy. The
-// bounds for a load of full size are in research/docs/liveload.md.
+// leastShortP95 is the coverage of the p95 that TestShortLoad requires. It is low, because most of the 40 jobs come
+// before the daemon can learn anything, many share one queue with similar waits, and other tests keep the machine busy.
+// The bounds for loads of full size are in research/docs/liveload.md.
 const leastShortP95 = .3
 
 // TestShortLoad runs a short load on a real Slurm with its own daemon, as `liveload run` does, and then replays it. It
-// proves the machinery. The remains of an interrupted run are removed. Every job is asked about, submitted, recorded
-// and known to sacct. A finished load is skipped, and a replay gives the same answers again. About the forecasts it
-// proves that their median is no worse than test-only's, and that the p95 has some meaning.
+// proves that the remains of an interrupted run are removed, that every job is asked about, submitted, recorded and
+// known to sacct, that a finished load is skipped, and that a replay gives the same answers. The medians must be no
+// worse than test-only's forecasts, and the p95 must cover the share leastShortP95.
 func TestShortLoad(t *testing.T) {
 	const seed, jobs = 3, 40
 	o := shortLoad(t, seed, PlanOptions{Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
@@ -131,7 +131,8 @@ func TestShortLoad(t *testing.T) {
 	}
 }
 
-// shortLoad returns the options of a load that is over soon, with a daemon that it builds.
+// shortLoad returns the options for the load, with a waitcastd that it builds. It skips the test on a machine without
+// Slurm.
 func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 	t.Helper()
 	needSlurm(t)
@@ -147,9 +148,10 @@ func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 	}
 }
 
-// TestShortBindingLoad runs a short binding load on a real Slurm with GPUs, memory, limits, preemption and
-// reservations, whose controller runs as the user slurm. It proves that Slurm accepts every job and that each ends,
-// that the reasons of waits are recorded, limits among them, and that a replay gives answers again.
+// TestShortBindingLoad runs a short load with needs that bind on a real Slurm, whose controller runs as the user slurm.
+// The cluster has GPUs, memory, limits, preemption and reservations. The test proves that Slurm accepts every job, that
+// every job ends, that the reasons of waits are recorded, among them limits, and that a replay answers the questions
+// again.
 func TestShortBindingLoad(t *testing.T) {
 	const seed, jobs = 3, 40
 	o := shortLoad(t, seed, PlanOptions{Binding: true, Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
@@ -192,7 +194,7 @@ func TestShortBindingLoad(t *testing.T) {
 	checkReplay(t, run, l)
 }
 
-// checkRecorded checks the records of a run and returns them.
+// checkRecorded checks the records of a run and returns its load.
 func checkRecorded(t *testing.T, run string, jobs int) *load {
 	t.Helper()
 	records, fates, err := readRun(run)
@@ -209,7 +211,7 @@ func checkRecorded(t *testing.T, run string, jobs int) *load {
 		if r.Trouble != "" || r.Answer.Refusal != "" || r.TestOnly.Start.IsZero() || f.State != "COMPLETED" {
 			t.Errorf("job %q: %s, answer %q, test-only %q, %+v", r.ID, r.Trouble, r.Answer.Refusal, r.TestOnly.Text, f)
 		}
-		// Slurm's clock has whole seconds, and a submission may wait for the controller.
+		// Slurm's clock counts whole seconds, and a submission may have to wait for the controller.
 		if d := f.Submit.Sub(r.Submitted).Seconds(); d < -1 || d > 10 || r.Answer.Asked.After(r.Submitted) {
 			t.Errorf("job %q: asked at %v, submitted at %v and by sacct at %v", r.ID, r.Answer.Asked, r.Submitted,
 				f.Submit)
@@ -235,8 +237,8 @@ func checkRecorded(t *testing.T, run string, jobs int) *load {
 	return l
 }
 
-// checkReplay replays the journal of a run with the same program, which must give nearly all answers again. An answer
-// may differ if a record came between a question and the submission.
+// checkReplay replays the journal of a run with the same program, and checks that nearly all answers are the same. An
+// answer may differ if a record was read between the question and the submission.
 func checkReplay(t *testing.T, run string, l *load) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "seed-3")

@@ -16,8 +16,8 @@ func at(seconds float64) time.Time {
 	return time.Unix(1_700_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// handMade returns four submissions. Their figures below were computed by hand. The levels are 0.1 0.25 0.5 0.75 0.9
-// 0.95.
+// handMade returns four submissions, for which the expected figures were computed by hand. The levels are 0.1, 0.25,
+// 0.5, 0.75, 0.9 and 0.95.
 func handMade() []Case {
 	nan, never := math.NaN(), math.Inf(1)
 	return []Case{
@@ -29,16 +29,16 @@ func handMade() []Case {
 	}
 }
 
-// TestJudge compares with figures that were computed by hand. Median errors: 0, 30, 5 and infinite; p90: 0, 40, 9,
-// 90.
+// TestJudge compares the figures of handMade with those computed by hand. The errors of the medians are 0, 30, 5 and
+// +Inf, those of the p90 are 0, 40, 9 and 90.
 func TestJudge(t *testing.T) {
 	got := Judge(handMade())
 	log := func(x float64) float64 { return math.Log(x + 60) }
 	year := 365. * 86400
 	want := Figures{
 		Jobs: 5, Answered: 4,
-		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third job; at .95 also the second
-		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // also the first job; at .9 also the second
+		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third job, and at level .95 also the second
+		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // these and the first job, the second from level .9, the fourth at .95
 		Error: 17.5,                                   // the middle of 5 and 30
 		// With an answer and a start: 0 of 4, 30 of 100, 5 of 8.
 		Compared: 3, TestOnly: 8, ErrorThere: 5,
@@ -51,16 +51,16 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeNothing proves that shares of no submissions are NaN, and that nothing fails.
+// TestJudgeNothing proves that without submissions nothing fails, and that shares are NaN.
 func TestJudgeNothing(t *testing.T) {
 	if f := Judge(nil); f.Jobs != 0 || !math.IsNaN(f.UpTo[0]) || !math.IsNaN(f.Error) {
 		t.Errorf("of nothing: %+v", f)
 	}
 }
 
-// TestDecidedAt proves at which instants which p90 are decided. The p90 of the first three jobs pass at the seconds
-// 0, 50 and 29, and cover the waits. The p90 of the fourth job, which has not started, passes at second 120 and not
-// before: then three of four are covered.
+// TestDecidedAt proves at which instant each p90 is decided. Those of the first three jobs pass at seconds 0, 50 and 29
+// and cover the waits. The fourth job has not started. Its p90 passes at second 120, so that from then on three of four
+// are covered.
 func TestDecidedAt(t *testing.T) {
 	for _, c := range []struct {
 		asOf, covered float64
@@ -73,8 +73,8 @@ func TestDecidedAt(t *testing.T) {
 	}
 }
 
-// TestRecentQuantile proves that only the newest fifty starts of the queue that are known by then count, and that the
-// result is the smallest wait that nine tenths do not exceed.
+// TestRecentQuantile proves that of the starts known at an instant only the queue's newest fifty count, and that the
+// result is the smallest of their waits that at least nine tenths do not exceed.
 func TestRecentQuantile(t *testing.T) {
 	var records []Record
 	fates := map[string]Fate{}
@@ -83,15 +83,15 @@ func TestRecentQuantile(t *testing.T) {
 		fates[id] = Fate{ID: id, Submit: at(submit), Start: at(start)}
 	}
 	add("other", "long", 0, 1000)
-	for i := range 60 { // waits of 0 to 59 s, which started at seconds 1000 to 1059
+	for i := range 60 { // waits of 0 to 59 s, whose jobs start at seconds 1000 to 1059
 		add(string(rune('A'+i)), "short", 1000, float64(1000+i))
 	}
 	for _, c := range []struct{ at, want float64 }{
 		{999, math.NaN()},
 		{1000, 0},
-		{1009, 8},  // 9 of 10 waits are 0 to 8
-		{1010, 9},  // 10 of 11 waits, since 9 are less than nine tenths
-		{1049, 44}, // 45 of 50 waits are 0 to 44
+		{1009, 8},  // 9 of 10 waits are at most 8
+		{1010, 9},  // 10 of 11 waits are at most 9, and 9 of 11 would be less than nine tenths
+		{1049, 44}, // 45 of 50 waits are at most 44
 		{1059, 54}, // the newest fifty waits are 10 to 59
 		{9999, 54},
 	} {
@@ -116,8 +116,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestCases proves that the wait is that of sacct, that +Inf means a job that never started, and that test-only's
-// answer is compared with the start.
+// TestCases proves that a job's wait is that of sacct, that it is +Inf if the job never started, and that the answer of
+// test-only is compared with the start.
 func TestCases(t *testing.T) {
 	records := []Record{
 		{Job: Job{Number: 0, Queue: "short"}, ID: "1", TestOnly: TestOnly{Start: at(70)}, Answer: Answer{Asked: at(0),
@@ -150,7 +150,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestReadSlurm proves that the output of Slurm's programs is read by their manuals.
+// TestReadSlurm proves that the output of Slurm's programs is parsed as their manuals describe it.
 func TestReadSlurm(t *testing.T) {
 	start, err := parseTestOnly("sbatch: Job 49 to start at 1795399502 using 6 processors on nodes n[14-16] in " +
 		"partition short")
@@ -187,11 +187,12 @@ func TestReadSlurm(t *testing.T) {
 	}
 }
 
-// TestReportBounds proves that the bounds are compared with the pooled figures and the worst seed.
+// TestReportBounds proves that the bounds are compared both with the figures over all seeds and with those of the worst
+// seed.
 func TestReportBounds(t *testing.T) {
 	var seed []Case
-	// The p50 is right for half of the jobs, p90 for 90 % and p95 for 95 %. test-only is off by 100 s, and the
-	// median by 5 s.
+	// The p50 covers half of the jobs, the p90 90 % and the p95 95 %. The error is 100 s for test-only and 5 s for the
+	// median.
 	for i := range 100 {
 		q := []float64{0, 0, 10, 10, 10, 10}
 		wait := []float64{5, 15}[i%2]

@@ -19,7 +19,7 @@ import (
 )
 
 // TestPage proves that the page counts promises by their kind, lists the missed ones, says what is reproduced, and
-// keeps bars out of its cells. A table that misses its paper loses the standing that it claims.
+// escapes vertical bars in its cells. A table that does not meet its paper's figures is not called reproduced.
 func TestPage(t *testing.T) {
 	var table Table
 	table.Title = "Table 1"
@@ -59,8 +59,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestNothingShared proves that without any shared data every section says what is missing, and that the page still
-// exists. Sections that need no data are there.
+// TestNothingShared proves that without any shared data every section says what is missing, and that tables that need
+// no data are still there.
 func TestNothingShared(t *testing.T) {
 	d := Data{Shared: t.TempDir(), Folder: t.TempDir()}
 	sections, err := d.All()
@@ -79,9 +79,9 @@ func TestNothingShared(t *testing.T) {
 	}
 }
 
-// TestFiguresHoldWhatIsPromised proves that of the promises about a program or about waitcast itself only one is
-// missed, which research/docs/papers.md explains: a single run of the mixed model. Not all printed figures of the
-// papers are met, and the page says which. With WAITCAST_LONG the page is made twice, and must be the same.
+// TestFiguresHoldWhatIsPromised proves that only one promise about a program or about waitcast itself is missed: that
+// about a single run of the mixed model, which research/docs/papers.md explains. Of the figures printed in the papers
+// several are missed, which the page lists. If WAITCAST_LONG is set, the page is made twice, and both must be the same.
 func TestFiguresHoldWhatIsPromised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: half a minute of traces")
@@ -121,7 +121,7 @@ func TestFiguresHoldWhatIsPromised(t *testing.T) {
 	}
 }
 
-// mustBeHeld fails if a table claims a reproduction but compares nothing with the paper.
+// mustBeHeld fails the test if the table claims a reproduction, but meets no figure of the paper.
 func (t *Table) mustBeHeld(test *testing.T) {
 	held := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Verdict == Met && r.Basis&Paper != 0 })
 	if s := t.standing(); (s == Reproduced || s == UnderReading) && !held {
@@ -129,7 +129,8 @@ func (t *Table) mustBeHeld(test *testing.T) {
 	}
 }
 
-// TestCasesAreDifferent proves that every case of the thesis is simulated once, including those that the tables need.
+// TestCasesAreDifferent proves that no case of the thesis is simulated twice, and that all cases that the tables need
+// are simulated.
 func TestCasesAreDifferent(t *testing.T) {
 	seen, o := map[string]bool{}, shakenTables{outcomes: map[string]outcome{}}
 	for _, c := range shakings() {
@@ -150,8 +151,8 @@ func TestCasesAreDifferent(t *testing.T) {
 	}
 }
 
-// TestShakenFile proves that written shaken runs can be read again, and that a file of another kind is refused with its
-// name and line.
+// TestShakenFile proves that results of shaken runs can be written and read again, and that a file of another kind is
+// an error with the name and line.
 func TestShakenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), shakenFile)
 	cases := shakings()[:2]
@@ -190,8 +191,8 @@ func TestShakenFile(t *testing.T) {
 	}
 }
 
-// TestFigure61 proves that without its files Figure 6.1 says what makes them. With those of an invented study it gives
-// roughness and the speed of the runs: 4,646 of 1,000 jobs in 100 s are 46,460 jobs a second.
+// TestFigure61 proves that without its files Figure 6.1 is an error that says how to make them. From the files of an
+// invented study it computes the roughness and the speed: 4,646 runs of 1,000 jobs in 100 s are 46,460 jobs a second.
 func TestFigure61(t *testing.T) {
 	d := Data{Folder: filepath.Join(t.TempDir(), "papers")}
 	if err := os.Mkdir(d.Folder, 0o700); err != nil {
@@ -244,8 +245,8 @@ func TestFigure61(t *testing.T) {
 	}
 }
 
-// TestShakenGoesOn proves that the long part computes a case once: it uses what an interrupted run left, simulates what
-// is missing, and the next time reads all from the CSV.
+// TestShakenGoesOn proves that the long part computes no case twice: it keeps the results of an interrupted run,
+// simulates only the missing cases, and later reads all results from the CSV.
 func TestShakenGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: simulations of a whole trace")
@@ -278,7 +279,7 @@ func TestShakenGoesOn(t *testing.T) {
 	}
 }
 
-// TestRunStudy proves that a study leaves its points and its speed, and no runs.
+// TestRunStudy proves that a study writes its points and its speed, and leaves no intermediate results.
 func TestRunStudy(t *testing.T) {
 	d := Data{Folder: t.TempDir(), Runs: filepath.Join(t.TempDir(), "new")}
 	trace := &swfload.Trace{Procs: 4}
@@ -311,15 +312,16 @@ func TestRunStudy(t *testing.T) {
 	}
 }
 
-// TestExpectedJumps checks the definition: a jump to the arrival's own slot or to the next one with equal probability,
-// where the next slot has three times the weight, is 3/4 of a slot with weights and 1/2 without.
+// TestExpectedJumps compares the expected jump with that of the definition. An arrival jumps with equal probability to
+// its own slot or to the next one. If the next slot has three times the weight, the mean jump is 3/4 of a slot with the
+// weights, and 1/2 without them.
 func TestExpectedJumps(t *testing.T) {
 	var alpha, w slots
 	for k := range w {
 		alpha[k], w[k] = 1e4, 1
 	}
 	w[1] = 3
-	// This law is narrow around ln of 900 s, where slot 0 ends for an arrival in its middle, so that half of the law
+	// This law is narrow around ln(900 s). Slot 0 ends 900 s after an arrival in its middle, so that half of the law
 	// lies on either side.
 	scale := math.Log(900) / (1e4 - 1./3)
 	with, without := expectedJumps(alpha, scale, &w)
@@ -328,7 +330,7 @@ func TestExpectedJumps(t *testing.T) {
 	}
 }
 
-// TestReadingOfThePackage proves that the package uses the reading that the table names.
+// TestReadingOfThePackage proves that package hypergamma computes its shapes by the reading that the table names.
 func TestReadingOfThePackage(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	var w slots

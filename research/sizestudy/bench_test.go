@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPlay plays a stretch of 6,000 jobs, all of which ask for advice.
+// BenchmarkPlay measures a run over a stretch of 6,000 jobs, all of which ask for advice.
 func BenchmarkPlay(b *testing.B) {
 	for _, rule := range []Rule{Request, AtHead, AtSubmit, AtBoth} {
 		b.Run(rule.String(), func(b *testing.B) {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// TestRegretsAreOfTheRun proves that the hindsight computation uses the sizes that were really chosen. A simulator that
-// gets every chosen size gives jobs the reported turnarounds. No best size is worse than the chosen one.
+// TestRegretsAreOfTheRun proves that regrets are computed for the sizes that the run chose. If a simulator gives jobs
+// these sizes, their turnarounds are the reported ones. The best size is never worse than the chosen one.
 func TestRegretsAreOfTheRun(t *testing.T) {
 	w := stretch(t, 1500, .8, 5)
 	regrets := must(w.Regrets(5, nil))(t)
@@ -50,9 +50,9 @@ func TestRegretsAreOfTheRun(t *testing.T) {
 	}
 }
 
-// TestRegretByHand checks a case by hand: one of two processors is busy for another 100 s. A job of linear speedup that
-// takes 80 s on both processors and 160 s on one has a turnaround of 160 s if it starts now, and 180 s if it waits. If
-// the other job ends after 50 s, waiting gives 130 s.
+// TestRegretByHand compares the regret with one computed by hand. One of two processors is busy for another 100 s, and
+// a job takes 80 s on both or 160 s on one. Its turnaround is 160 s if it starts at once on one, and 180 s if it waits
+// for both. If the other job ends after 50 s, waiting gives 130 s.
 func TestRegretByHand(t *testing.T) {
 	for _, c := range []struct{ other, least float64 }{{100, 160}, {50, 130}} {
 		w := &Workload{
@@ -77,7 +77,7 @@ func TestRegretByHand(t *testing.T) {
 		}
 		wait := 0.
 		if c.other == 50 {
-			wait = .5 // the job is submitted 0.5 s later
+			wait = .5 // the job is submitted after 0.5 s of the wait
 		}
 		if g := regrets[0]; math.Abs(g.Least-(c.least-wait)) > 1e-3 {
 			t.Errorf("the other runs %v s: %+v, want a least of %v", c.other, g, c.least-wait)
@@ -85,9 +85,9 @@ func TestRegretByHand(t *testing.T) {
 	}
 }
 
-// TestHindsight proves the promise over a run of all of KTH-SP2 with moldable jobs, at its own load. Half of the
-// advices at the head lose less than a tenth of the turnaround compared with the best size in hindsight, by the
-// objective in use and by the job's own finish alone.
+// TestHindsight proves the promise on a run of all of KTH-SP2 with moldable jobs, at the log's own load. For half of
+// the advices at the head, the best size in hindsight would have reduced the turnaround by less than a tenth. This
+// holds both for the objective in use and for that of the job's own finish alone.
 func TestHindsight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the whole trace takes seconds")

@@ -32,14 +32,15 @@ func stretch(t testing.TB, jobs int, load float64, seed uint64) *Workload {
 	return must(kth(t).Make(SecondHalf, jobs, load, seed, Model{}))(t)
 }
 
-// TestMake proves that a workload offers the requested load, from the requested part of the log, with as many jobs.
+// TestMake proves that a workload has the requested load and number of jobs, and consists of successive jobs of the
+// requested part of the log.
 func TestMake(t *testing.T) {
 	trace := kth(t)
 	half := len(trace.Jobs) / 2
 	for _, c := range []struct {
 		part     Part
 		jobs     int
-		from, to int // indexes between which its jobs must lie
+		from, to int // bounds of the indexes of its jobs in the trace
 	}{{Whole, 0, 0, len(trace.Jobs)}, {FirstHalf, 500, 0, half}, {SecondHalf, 500, half, len(trace.Jobs)}} {
 		w := must(trace.Make(c.part, c.jobs, .8, 3, Model{}))(t)
 		if got := simulator.OfferedLoad(w.Jobs, w.Procs); math.Abs(got-.8) > 1e-9 {
@@ -66,7 +67,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// index returns the place of a list in a longer one, or -1.
+// index returns the index at which the list part begins in the list all, or -1.
 func index(all, part []float64) int {
 	for i := range len(all) - len(part) + 1 {
 		if slices.Equal(all[i:i+len(part)], part) {
@@ -76,8 +77,8 @@ func index(all, part []float64) int {
 	return -1
 }
 
-// TestAsks proves that a job that asks for advice at a low share also asks at a higher one, and that the share is as
-// requested. A job of one size never asks.
+// TestAsks proves that jobs that ask for advice at one share also ask at a higher one, that as many jobs ask as the
+// share says, and that a job with only one size never asks.
 func TestAsks(t *testing.T) {
 	w := stretch(t, 8000, .7, 1)
 	can, few, half := 0, 0, 0
@@ -99,7 +100,7 @@ func TestAsks(t *testing.T) {
 			}
 		}
 	}
-	// within 4 standard deviations
+	// bound: 4 standard deviations
 	for _, c := range []struct{ share, n float64 }{{.2, float64(few)}, {.5, float64(half)}} {
 		if want := c.share * float64(can); math.Abs(c.n-want) > 4*math.Sqrt(want*(1-c.share)) {
 			t.Errorf("%v of %d ask, want a share of %v", c.n, can, c.share)
@@ -107,8 +108,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestRulesGive proves that the fixed rules give their sizes to the jobs that follow them, and that no rule changes
-// another job.
+// TestRulesGive proves that a job that asks gets the size of the fixed rule, and that no rule changes a job that does
+// not ask.
 func TestRulesGive(t *testing.T) {
 	w := stretch(t, 1500, .7, 2)
 	for rule, want := range map[Rule]func(*moldable.Job) int{
@@ -139,8 +140,8 @@ func TestRulesGive(t *testing.T) {
 	}
 }
 
-// TestDeterministic proves that the same settings give the same schedule, and that another seed of the forecasts gives
-// other advice.
+// TestDeterministic proves that the same settings give the same schedule, and that the advice changes with the seed of
+// the forecasts.
 func TestDeterministic(t *testing.T) {
 	w := stretch(t, 1000, .8, 3)
 	for _, rule := range []Rule{AtSubmit, AtHead, AtBoth} {
@@ -154,8 +155,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestNoForesight proves that advice uses only what is known. If the jobs that cannot choose and are running at some
-// instant are made to end right after it, nothing that started by then changes.
+// TestNoForesight proves that advice uses only what is known at the time. Of the jobs that run at some instant, it
+// makes those that cannot choose a size end right after it. Nothing that started up to that instant changes.
 func TestNoForesight(t *testing.T) {
 	w := stretch(t, 2500, .8, 4)
 	for _, rule := range []Rule{AtSubmit, AtHead, AtBoth} {

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestMachine proves that a cluster's log ends, has the requested number of jobs, is the same for the same seed however
-// it is requested, and contains everything that it counts.
+// TestMachine proves that the generated log of a cluster ends and has the requested number of jobs, that it does not
+// depend on the length of the steps in which it is generated, and that it contains every kind of event and bad line.
 func TestMachine(t *testing.T) {
 	for _, name := range Formats() {
 		one, first := written(t, name, 3600)
@@ -24,7 +24,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// written returns the whole log of a small cluster, requested in steps of a number of seconds.
+// written returns the whole log of a small cluster, which it generates in steps of the given number of seconds.
 func written(t *testing.T, name string, step float64) (*machine, string) {
 	t.Helper()
 	f, err := newFormat(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// build builds waitcastd.
+// build builds waitcastd and returns the program's path.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waitcastd")
@@ -54,15 +54,15 @@ func soak(t *testing.T, o Options) {
 	}
 }
 
-// TestSoak proves on a small log that a daemon that is killed, reloaded and stopped, whose database fails and whose log
-// is rotated in every way, ends with the same knowledge as a daemon that read the same log undisturbed. Every bad line
-// is counted by its reason. (make soak does the same with a year, and judges memory and calibration.)
+// TestSoak proves on a small log that a daemon ends with the same knowledge as one that read the log undisturbed,
+// although it is killed, reloaded and stopped, its database fails and its log is rotated in every way. Every bad line
+// is counted under its reason. (make soak does the same with a log of a year, and also judges memory and calibration.)
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs daemons: not with -short")
 	}
 	program := build(t)
-	jobs := 600 // trees are trained first after 300 waits
+	jobs := 600 // more than the 300 waits after which trees are first trained
 	if os.Getenv("WAITCAST_LONG") != "" {
 		jobs = 10_000
 	}
@@ -80,7 +80,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestFloodByClient proves on a small log that a client gets answers while another one floods the daemon.
+// TestFloodByClient proves on a small log that a client is answered while another client floods the daemon with
+// requests.
 func TestFloodByClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs daemons: not with -short")
@@ -99,8 +100,9 @@ func parsers() map[string]collector.Format {
 	}
 }
 
-// TestBadLines proves that every bad line is bad for the reason under which it is counted, and gives no event. Lines of
-// the future are records that only the clock refuses, and long lines never reach a parser.
+// TestBadLines proves that a parser refuses every bad line with the reason for which it was generated, and sends no
+// event. Lines with future times are an exception, because the parser accepts them and only a comparison with the clock
+// refuses them. Lines that are too long are left out, because they never reach a parser.
 func TestBadLines(t *testing.T) {
 	for name, parser := range parsers() {
 		f, err := newFormat(name)
@@ -129,7 +131,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestLines proves that the log of each format has the whole life of a job.
+// TestLines proves that a log in each format has all events of a job's life.
 func TestLines(t *testing.T) {
 	r := record{
 		ID: 7, User: "u1", Queue: "short", Procs: 4, Limit: time.Hour, Submit: epoch(), Start: epoch().Add(time.Minute),
@@ -137,7 +139,7 @@ func TestLines(t *testing.T) {
 	}
 	for name, want := range map[string][]job.Kind{
 		"pbs": {job.Submit, job.Start, job.Requeue, job.End, job.Cancel},
-		// the picture treats the kill of a waiting job as a cancellation
+		// The last End is that of a waiting job that was killed. The picture counts the job as cancelled.
 		"slurm-log":     {job.Submit, job.Start, job.Requeue, job.End, job.End},
 		"slurm-jobcomp": {job.Start, job.Requeue, job.End, job.Cancel},
 	} {
@@ -166,7 +168,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestWorkloadModel proves that without a trace a model is used, and that the soak says so.
+// TestWorkloadModel proves that without a trace the soak generates its jobs with a model, and says so.
 func TestWorkloadModel(t *testing.T) {
 	_, about, err := newArrivals(filepath.Join(t.TempDir(), "missing.swf.gz"), 1000, 30, 1000, 1)
 	if err != nil || !strings.Contains(about, "Lublin") {
@@ -174,7 +176,8 @@ func TestWorkloadModel(t *testing.T) {
 	}
 }
 
-// TestGrowth proves that a leak of goroutines is found, and that a steady number of them is not, however it varies.
+// TestGrowth proves that a leak of goroutines is found, and that a number of goroutines that varies around a constant
+// is accepted.
 func TestGrowth(t *testing.T) {
 	var level, leak watch
 	for i := range int64(200) {
@@ -191,7 +194,7 @@ func TestGrowth(t *testing.T) {
 	level.table(io.Discard)
 }
 
-// TestDiffEach proves that a difference is found at its place: a wrong, an additional and a missing element.
+// TestDiffEach proves that wrong, additional and missing elements are found with their positions.
 func TestDiffEach(t *testing.T) {
 	of := func(all ...string) func(func(string, error) bool) {
 		return func(yield func(string, error) bool) {
@@ -219,8 +222,8 @@ func TestDiffEach(t *testing.T) {
 	}
 }
 
-// TestLogEndsInItsPlace proves that a log that was renamed while its writer continued exists again when it has ended,
-// because a daemon is not ready while its log is missing.
+// TestLogEndsInItsPlace proves that a log that was renamed while its writer went on exists again under its name once it
+// has ended. Without it the daemon would not be ready.
 func TestLogEndsInItsPlace(t *testing.T) {
 	l, err := newLogs(t.TempDir(), "mixed", 1)
 	if err != nil {

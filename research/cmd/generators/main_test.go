@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// program writes a script that replaces waitcast: it prints one file with --load same, and the other without.
+// program writes a script that stands in for waitcast: it prints one of two files, depending on whether it is called
+// with --load same.
 func program(t *testing.T, plain, same string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "generate")
@@ -35,7 +36,8 @@ func workloadFile(t *testing.T, name string, procs, apart int) string {
 	return path
 }
 
-// TestRows proves that a row has work, KS distances and load as counted by hand, and says which promises are missed.
+// TestRows proves that the work, KS distances and load in a row are those counted by hand, and that the row names the
+// missed promises.
 func TestRows(t *testing.T) {
 	log := workloadFile(t, "log", 4, 100)
 	for name, c := range map[string]struct {
@@ -65,7 +67,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRefused proves that impossible flags, folders without logs and a failing program are named in the error.
+// TestRefused proves that invalid flags, folders without logs and a program that fails give errors that name them.
 func TestRefused(t *testing.T) {
 	log := workloadFile(t, "log", 4, 100)
 	for want, args := range map[string][]string{

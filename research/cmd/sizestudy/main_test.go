@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// TestReadTrials proves that the output of -weights can be read. A foreign file is refused with its line, and a missing
-// one counts as empty.
+// TestReadTrials proves that the output of -weights can be read, that another file gives an error with the line, and
+// that a missing file counts as empty.
 func TestReadTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.csv")
 	if got, err := readTrials(path); got != nil || err != nil {
@@ -41,8 +41,8 @@ func TestReadTrials(t *testing.T) {
 	}
 }
 
-// TestWorst proves that the worst comparison is with the rule and load with the highest mean ratio over the seeds. By
-// hand, 75/50 and 90/100 give 1.2.
+// TestWorst proves that the worst comparison is at the rule and load whose ratio, averaged over the seeds, is the
+// highest. By hand, (75/50 + 90/100) / 2 = 1.2.
 func TestWorst(t *testing.T) {
 	cell := func(load float64, rule sizestudy.Rule, means ...float64) sizestudy.Cell {
 		c := sizestudy.Cell{Trace: "x", Load: load, Choice: sizestudy.Choice{Rule: rule, Share: 1}}
@@ -61,7 +61,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// TestRunErrors proves that bad settings and missing traces are errors that name them.
+// TestRunErrors proves that an invalid number of seeds and missing traces give errors that name them.
 func TestRunErrors(t *testing.T) {
 	dir := t.TempDir()
 	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 1}); err == nil ||
@@ -74,8 +74,9 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestPromises proves that the report says when a promise is missed. Of two traces one gains 30 % and one 10 % at the
-// head, where the largest sizes are 5 % better than that. The median regret is 12 %.
+// TestPromises proves that the report says which promises are missed. With advice at the head, one of two traces gains
+// 30 % and the other 10 %, and the rule of the largest sizes is 5 % better than advice on both. The median regret is 12
+// %.
 func TestPromises(t *testing.T) {
 	s := &results{Seeds: 2, Traces: []string{"good", "bad"}, Others: []variant{{Name: "stretches"}},
 		Regrets: []regret{{All: []sizestudy.Regretted{{Median: .12}, {Median: .12}}}}}
@@ -104,7 +105,9 @@ func TestPromises(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
-	if n := strings.Count(b.String(), "**missed**"); n != 5 { // regret, the bad trace, and three rules
+	// The missed promises are the regret, the gain on the bad trace, and the comparison with a fixed rule for each of
+	// three rules of advice.
+	if n := strings.Count(b.String(), "**missed**"); n != 5 {
 		t.Errorf("%d missed", n)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// TestTable6 compares with Downey's Table 6: the parameters of 1995, without a new fit, on the Paragon's batch jobs of
-// 1 January to 15 May 1996, scheduled strictly first come, first served on 368 processors (his section 6). His
-// correlations are .56, .50 and .58 (A, B, combined). Taken of logarithms, as they must be, an independent run on the
-// archive's log gave .54, .52 and .56.
+// TestTable6 compares the correlations of Downey's methods with his Table 6. As in his section 6, the parameters are
+// those of 1995, without a new fit, and the Paragon's batch jobs of 1 January to 15 May 1996 are scheduled strictly
+// first come, first served on 368 processors. His correlations for A, B and their combination are .56, .50 and .58.
+// Computed on logarithms, as they must be, an independent run on the archive's log gave .54, .52 and .56.
 func TestTable6(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -47,13 +47,13 @@ func TestTable6(t *testing.T) {
 	}
 }
 
-// TestAtHeadOfOne proves that predictor A gives a job that waits for the end of one other the median of that job's
-// remaining lifetime, sqrt(tmax a) - a at age a. The first job, and one that starts at once, get no forecast.
+// TestAtHeadOfOne proves that predictor A gives a job that waits for only one other job, of age a, the median of its
+// remaining lifetime, sqrt(tmax a) - a. The first job, and a job that starts at once, get no forecast.
 func TestAtHeadOfOne(t *testing.T) {
 	law := uniformlog.Model{B0: -.183, B1: .104}
 	jobs := []simulator.Job{
 		{ID: 0, Submit: 0, Start: 0, End: 100, Procs: 6},
-		{ID: 1, Submit: 10, Start: 10, End: 500, Procs: 2}, // room beside the first
+		{ID: 1, Submit: 10, Start: 10, End: 500, Procs: 2}, // fits beside the first
 		{ID: 2, Submit: 20, Start: 100, End: 200, Procs: 6},
 	}
 	laws := map[int64]headqueue.Lifetime{0: law, 1: uniformlog.Model{B0: -.50, B1: .14}, 2: law}
@@ -67,7 +67,8 @@ func TestAtHeadOfOne(t *testing.T) {
 	}
 }
 
-// TestClass proves the classes by the queue names of the log, and for queues that fit no class.
+// TestClass proves that the class of a job follows from the queue names of the log, and that a queue without a known
+// class is its own class.
 func TestClass(t *testing.T) {
 	for _, c := range []struct {
 		queue string
@@ -83,7 +84,8 @@ func TestClass(t *testing.T) {
 	}
 }
 
-// TestHeads proves that a job that lacks 5 of its processors has one benefactor among the two running jobs.
+// TestHeads proves that a job that lacks 5 processors has one benefactor if only one of the two running jobs holds at
+// least 5.
 func TestHeads(t *testing.T) {
 	jobs := []simulator.Job{
 		{ID: 0, Submit: 0, Start: 0, End: 100, Procs: 5},

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// TestJobs proves that jobs that never ran or held nothing are left out, and that estimates below the runtime are
-// raised unless they are to be used as given.
+// TestJobs proves that jobs that never ran or held no processors are left out, and that an estimate below the runtime
+// is raised to it, unless estimates are to be used as given.
 func TestJobs(t *testing.T) {
 	records := []swf.Record{
 		{ID: 1, User: 7, Submit: 0, Runtime: 50, Allocated: 4, TimeLimit: 60, Status: swf.StatusCompleted},
@@ -33,8 +33,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestTruncated proves that only the job of the thesis is cut, in a copy, and that another job with its number is
-// refused.
+// TestTruncated proves that only the job that the thesis truncates becomes shorter, in a copy of the jobs, and that
+// another job with its number is an error.
 func TestTruncated(t *testing.T) {
 	jobs := []users.Job{{Index: 1, Procs: 9, Runtime: 64830, Estimate: 64830},
 		{Index: ouaknine.Butterfly, Procs: 9, Runtime: 64830, Estimate: 64830}}
@@ -57,8 +57,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestReversed proves that jobs of one instant change places, that those of different instants do not, and that the
-// original does not change.
+// TestReversed proves that the order of jobs with the same submission time is reversed, that the order is otherwise
+// kept, and that the original does not change.
 func TestReversed(t *testing.T) {
 	jobs := []users.Job{{Index: 1, Submit: 0}, {Index: 2, Submit: 5}, {Index: 3, Submit: 5}, {Index: 4, Submit: 5},
 		{Index: 5, Submit: 9}, {Index: 6, Submit: 9}}
@@ -70,9 +70,9 @@ func TestReversed(t *testing.T) {
 	}
 }
 
-// TestSimulate checks two jobs by hand. The first starts at once (slowdown 1). The second asks for too many processors,
-// waits 90 s for the first and runs 20 s: (90 + 20) / 20 = 5.5. A third of 1 s overtakes them on the idle processor: (0
-// + 1) / 10, bounded to 1.
+// TestSimulate compares slowdowns with those computed by hand. The first job starts at once (slowdown 1). The second
+// asks for more processors than there are, waits 90 s for the first to end and runs 20 s: (90 + 20) / 20 = 5.5. The
+// third runs 1 s and overtakes the second on the idle processor: (0 + 1) / 10, raised to the minimum of 1.
 func TestSimulate(t *testing.T) {
 	jobs := []users.Job{
 		{Index: 1, Submit: 0, Procs: 3, Runtime: 100, Estimate: 100},
@@ -89,9 +89,10 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSimulateWindow checks the window of one job. A user's second job of 100 s, with an estimate of 1,000 s, is
-// planned with the 10 s of the first. Then the job behind it on all processors has its reservation at 110 s, and one of
-// 95 s does not fit before. With the estimate it does.
+// TestSimulateWindow checks that with a window of one job a job's runtime is predicted by that of its user's last job.
+// Job 2 runs 100 s with an estimate of 1,000 s, but is predicted to run 10 s, as job 1 did. Job 3 needs all processors.
+// With the prediction its reservation comes too early for job 4, of 95 s, to be backfilled. With the estimate there is
+// room for job 4.
 func TestSimulateWindow(t *testing.T) {
 	jobs := []users.Job{
 		{Index: 1, User: 7, Submit: 0, Procs: 1, Runtime: 10, Estimate: 1000},
@@ -107,7 +108,8 @@ func TestSimulateWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Job 3 starts at 120 in both. Job 4 starts at once, or behind job 3 at 170.
+	// Job 3 starts at 120 in both cases. Job 4 starts at once with the estimates, and behind job 3 at 170 with the
+	// window.
 	if want := 99. / 4; math.Abs(plain.Wait-want) > 1e-9 {
 		t.Errorf("by estimates the mean wait is %v, want %v", plain.Wait, want)
 	}
@@ -116,8 +118,8 @@ func TestSimulateWindow(t *testing.T) {
 	}
 }
 
-// TestBad proves that bad estimates lie between R and (f+1)R, on average in the middle, with the same random numbers
-// for every f.
+// TestBad proves that bad estimates lie between R and (f+1)R, that their mean is the middle of this range, and that the
+// same random numbers are used for every f.
 func TestBad(t *testing.T) {
 	jobs := make([]users.Job, 5000)
 	for i := range jobs {
