@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 	want := Figures{
 		Jobs: 5, Answered: 4,
 		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third job, and at level .95 also the second
-		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // these and the first job, the second from level .9, the fourth at .95
+		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // also the first job; from .9 the second; at .95 the fourth
 		Error: 17.5,                                   // the middle of 5 and 30
 		// With an answer and a start: 0 of 4, 30 of 100, 5 of 8.
 		Compared: 3, TestOnly: 8, ErrorThere: 5,
