@@ -43,6 +43,8 @@ type Job struct {
 	Start time.Time `json:"start,omitzero"`
 	// Held is true while the job waits for something other than processors.
 	Held bool `json:"held,omitempty"`
+	// Split is the number of tasks that have left the record of the array so far, because each got a record of its own.
+	Split int `json:"split,omitempty"`
 	// Suspended is the time at which a running job was suspended; zero if the job has its processors. Paused is the
 	// total length of earlier suspensions.
 	Suspended time.Time     `json:"suspended,omitzero"`

@@ -8,7 +8,7 @@ import (
 )
 
 // kind and version are the kind and version of the saved state.
-const kind, version = "cluster", 5
+const kind, version = "cluster", 6
 
 type saved struct {
 	Name    string      `json:"name"`

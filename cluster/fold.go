@@ -68,6 +68,7 @@ func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	if !ev.Derived { // the journal already has the effect of a derived event
 		f.expire(&ev)
 	}
+	f.recount(&ev)
 	verdict := f.apply(ev)
 	switch verdict {
 	case Duplicate:
@@ -245,6 +246,7 @@ func (f fold) enqueue(ev job.Event, at time.Time) {
 	}
 	j.FirstQueue = j.Queue
 	f.put(j)
+	f.countSplit(&ev)
 	f.count.Submitted++
 	f.emit(Change{Event: ev, After: j})
 }
@@ -288,7 +290,7 @@ func (f fold) derive(ev job.Event, at time.Time) bool {
 	ev.Times.Submit = submit
 	f.enqueue(ev, submit)
 	if whole != nil {
-		f.splitOff(whole, ev.ID, told)
+		f.splitOff(f.jobs[whole.ID], ev.ID, told)
 	}
 	return true
 }

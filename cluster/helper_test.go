@@ -96,6 +96,7 @@ func hostile(t *rapid.T) []job.Event {
 				TimeLimit: time.Duration(rapid.IntRange(0, 2).Draw(t, "limit")) * time.Hour,
 			},
 			All:   rapid.Bool().Draw(t, "all"),
+			Total: rapid.IntRange(-1, 4).Draw(t, "total"),
 			Facts: someFacts(t),
 			Times: job.Times{Submit: some("submit"), Eligible: some("eligible"), Start: some("start"),
 				End: some("end")},

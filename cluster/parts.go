@@ -144,6 +144,34 @@ func (j *Job) ofTask() job.Attributes {
 	return a
 }
 
+// countSplit counts the task of a derived submission in the record of its array. A later attempt of a task does not
+// count, because the task left that record with its first one.
+func (f fold) countSplit(ev *job.Event) {
+	if !ev.Derived || ev.Attempt > 0 {
+		return
+	}
+	if whole := f.wholeWaiting(ev.ID); whole != nil {
+		next := *whole
+		next.Split++
+		f.take(whole)
+		f.put(&next)
+	}
+}
+
+// recount replaces the Total of an event by the number of tasks that wait now. That number is lower than the reported
+// one if tasks have left the record of the array since then. If all of them have started, the event counts none.
+func (f fold) recount(ev *job.Event) {
+	j := f.jobs[ev.ID]
+	switch {
+	case ev.Total <= 0 || j == nil:
+	case j.Running():
+		ev.Tasks = 0
+	default:
+		ev.Tasks = max(1, ev.Total-j.Split)
+	}
+	ev.Total = 0
+}
+
 // splitOff decrements the number of waiting elements of an array when the element id gets a record of its own. The last
 // element usually takes over the array's record. If it has an id of its own, splitOff removes that record.
 func (f fold) splitOff(whole *Job, id string, at time.Time) {

@@ -193,6 +193,85 @@ func TestElementsWithIDs(t *testing.T) {
 	}
 }
 
+// counted returns an event with the number of waiting tasks in a listing. split tasks had left the array by then.
+func counted(ev job.Event, tasks, split int) job.Event {
+	ev.Tasks, ev.Total = tasks, tasks+split
+	return ev
+}
+
+// TestTasksThatStartedSinceTheListing proves that the number of waiting tasks in a listing is reduced by the tasks that
+// left the array after the listing was compared with the picture, and by no others. The number is right wherever the
+// writer was killed.
+func TestTasksThatStartedSinceTheListing(t *testing.T) {
+	submit := event(job.Submit, "9", 10)
+	known := submit
+	known.Tasks = 6
+	first, second := event(job.Start, "9_1", 20), event(job.Start, "9_2", 20)
+	listing := event(job.Update, "9", 19)
+	requeued := []job.Event{submit, first, with(event(job.End, "9_1", 21), 20, 21), event(job.Requeue, "9_1", 21)}
+	for _, c := range []struct {
+		name   string
+		events []job.Event
+		want   int
+	}{
+		{"none has started", []job.Event{submit, counted(listing, 6, 0)}, 6},
+		{"two start later", []job.Event{submit, counted(listing, 6, 0), first, second}, 4},
+		{"two had started", []job.Event{submit, first, second, counted(listing, 4, 2)}, 4},
+		{"two have started since", []job.Event{submit, first, second, counted(listing, 6, 0)}, 4},
+		{"the second has started since", []job.Event{submit, first, second, counted(listing, 5, 1)}, 4},
+		{"one has started since, and one starts later",
+			[]job.Event{submit, first, counted(listing, 6, 0), second}, 4},
+		{"the next listing", []job.Event{submit, first, second, counted(listing, 6, 0),
+			counted(event(job.Update, "9", 34), 4, 2)}, 4},
+		{"the next listing has other tasks", []job.Event{submit, first, second, counted(listing, 6, 0),
+			counted(event(job.Update, "9", 34), 3, 2)}, 3},
+		{"the number was known", []job.Event{known, first, counted(event(job.Update, "9", 21), 5, 0)}, 4},
+		{"the number was known, and the listing is older than the start",
+			[]job.Event{known, first, counted(listing, 5, 0)}, 5},
+		{"of another source", []job.Event{submit, first, counted(listing, 6, -6)}, 6},
+		{"of an array that is not known", []job.Event{counted(submittedAt(listing, 10), 6, 0), first}, 5},
+		{"with its submission told again", []job.Event{submit, first, counted(submit, 6, 0)}, 5},
+		{"more have started than waited", []job.Event{submit, first, second, counted(listing, 1, 0)}, 1},
+		{"a task waits again after its node failed", append(requeued, counted(listing, 5, 1)), 5},
+		{"the last task has started",
+			[]job.Event{submit, first, event(job.Start, "9", 20), counted(listing, 2, 0)}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New("c", 0)
+			changes, _ := feed(s, nil, c.events...)
+			if got := s.Job("9").Tasks; got != c.want {
+				t.Errorf("%d tasks, want %d", got, c.want)
+			}
+			check(t, s)
+			for _, change := range changes {
+				if change.Event.Total != 0 {
+					t.Errorf("the journal gets %+v", change.Event)
+				}
+			}
+			replayed := New("c", 0)
+			replay(t, replayed, changes)
+			if d := cmp.Diff(bytesOf(t, s), bytesOf(t, replayed)); d != "" {
+				t.Errorf("the replay ended elsewhere (-live +replay): %s", d)
+			}
+			for cut := range c.events {
+				killed, restored := New("c", 0), New("c", 0)
+				feed(killed, nil, c.events[:cut]...)
+				data, err := killed.MarshalBinary()
+				if err == nil {
+					err = restored.UnmarshalBinary(data)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				feed(restored, nil, c.events[cut:]...)
+				if got := restored.Job("9").Tasks; got != c.want {
+					t.Errorf("%d tasks after a kill before event %d, want %d", got, cut, c.want)
+				}
+			}
+		})
+	}
+}
+
 // TestUncountedArray proves that Grid Engine's record of an array, which does not count the elements, ends with the
 // first reported element. The record does not count as cancelled.
 func TestUncountedArray(t *testing.T) {

@@ -138,7 +138,7 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 		for _, j := range list {
 			jobs[j.ID] = slurm.Live{
 				Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held,
-				Suspended: !j.Suspended.IsZero(),
+				Suspended: !j.Suspended.IsZero(), Split: j.Split,
 			}
 		}
 	}

@@ -109,6 +109,98 @@ func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	}
 }
 
+// These are the places at which the first tasks of an array start: before squeue lists the array, after the listing but
+// before its comparison with the picture, after the comparison but before its events are applied, and after that.
+const (
+	beforeListing = iota
+	beforeComparison
+	beforeEvents
+	afterEvents
+)
+
+// playArray simulates array 90, which has six tasks of which two run at once. The log reports the submission at second
+// 5000, and squeue lists the array at 5002. The first two tasks start at the given place.
+func (s *slurmStage) playArray(starts int) {
+	s.t.Helper()
+	facts := event(job.Machine, job.MachineID, 0)
+	facts.Facts = &job.Facts{Queues: []job.QueueFacts{{Name: "a"}},
+		Nodes: []job.NodeGroup{{Queues: []string{"a"}, Count: 4, Node: job.NodeResources{Procs: 8}}}}
+	s.deliver(s.squeue, facts)
+	for i := range 12 { // the user's earlier jobs
+		id, begin := fmt.Sprint(i+1), float64(100*i)
+		s.deliver(s.log, event(job.Submit, id, begin), event(job.Start, id, begin+1))
+		s.list(begin+30, listed{id: id, user: "ann", procs: 1, submit: begin, eligible: begin, start: begin + 1})
+		s.deliver(s.log, event(job.End, id, begin+61))
+	}
+	waiting := func(tasks string) listed {
+		return listed{id: "90_[" + tasks + "%2]", user: "ann", procs: 1, submit: 5000, eligible: 5000,
+			reason: "JobArrayTaskLimit"}
+	}
+	running := func(id string, start float64) listed {
+		return listed{id: id, user: "ann", procs: 1, submit: 5000, eligible: 5000, start: start}
+	}
+	start := func(place int, second float64) {
+		if place == starts {
+			s.deliver(s.log, event(job.Start, "90_1", second), event(job.Start, "90_2", second))
+		}
+	}
+	s.deliver(s.log, event(job.Submit, "90", 5000))
+	rows := []listed{waiting("1-6")}
+	if starts == beforeListing {
+		rows = []listed{waiting("3-6"), running("90_1", 5001), running("90_2", 5001)}
+	}
+	start(beforeListing, 5001)
+	start(beforeComparison, 5003)
+	events := s.compare(5002, rows...)
+	start(beforeEvents, 5003)
+	s.deliver(s.squeue, events...)
+	start(afterEvents, 5003)
+	s.list(5017, waiting("3-6"), running("90_1", 5003), running("90_2", 5003))
+	for i, next := range [][]string{{"90_3", "90_4"}, {"90_5", "90"}} {
+		end := 5063 + 60*float64(i)
+		s.deliver(s.log, event(job.End, fmt.Sprint("90_", 2*i+1), end), event(job.End, fmt.Sprint("90_", 2*i+2), end),
+			event(job.Start, next[0], end+1), event(job.Start, next[1], end+1))
+	}
+}
+
+// TestForecastOfAnArrayCountsEachTaskOnce proves that the forecast of an array's last task is the same wherever the
+// first tasks start, and however often the writer was killed.
+func TestForecastOfAnArrayCountsEachTaskOnce(t *testing.T) {
+	cfg := slurmConfig()
+	cfg.SnapshotEvents = 1
+	var want []float64
+	for _, starts := range []int{afterEvents, beforeEvents, beforeComparison, beforeListing} {
+		undisturbed := newStore(t)
+		s := newSlurmStage(t, cfg, undisturbed)
+		restore(t, s.pipeline, "one")
+		s.playArray(starts)
+		all := keeps(t, undisturbed, s.pipeline)
+		var got []float64
+		for _, r := range all.Rows {
+			if r.JobID == "90" {
+				got = r.Quantiles
+			}
+		}
+		if want == nil {
+			want = got
+		}
+		if len(got) == 0 || gocmp.Diff(want, got) != "" {
+			t.Errorf("starts at place %d: forecast %v, want %v", starts, got, want)
+		}
+		store := newStore(t)
+		var last *Pipeline
+		for _, d := range s.delivered {
+			next := newSlurmStage(t, cfg, store)
+			restore(t, next.pipeline, "one")
+			take(t, next.pipeline, d)
+			last = next.pipeline
+		}
+		if d := gocmp.Diff(all, keeps(t, store, last)); d != "" {
+			t.Errorf("starts at place %d: undisturbed (-) and killed (+) differ: %.3000s", starts, d)
+		}
+	}
+}
+
 // TestRowsOfUncountedElements proves that elements also get rows if no log reports how many elements the array has.
 func TestRowsOfUncountedElements(t *testing.T) {
 	store := &memory{}

@@ -127,6 +127,7 @@ type savedAside struct {
 	ID      string          `json:"id"`
 	Time    int64           `json:"time"`
 	All     bool            `json:"all,omitempty"`
+	Total   int             `json:"total,omitempty"`
 	Event   json.RawMessage `json:"event"`
 	Read    int64           `json:"read"`
 	Prompt  bool            `json:"prompt,omitempty"`
@@ -146,8 +147,8 @@ func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 				}
 				saved[i] = savedAside{
 					Kind: ev.Kind.String(), Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time.UnixNano(), All: ev.All,
-					Event: payload,
-					Read:  list[i].read.UnixNano(), Prompt: list[i].prompt,
+					Total: ev.Total, Event: payload,
+					Read: list[i].read.UnixNano(), Prompt: list[i].prompt,
 				}
 			}
 			var err error
@@ -198,7 +199,8 @@ func (s *savedAside) decode() (asideEvent, error) {
 		return asideEvent{}, err
 	}
 	e := asideEvent{read: time.Unix(0, s.Read).UTC(), prompt: s.Prompt}
-	e.event = job.Event{Kind: kind, Cluster: s.Cluster, ID: s.ID, Time: time.Unix(0, s.Time).UTC(), All: s.All}
+	e.event = job.Event{Kind: kind, Cluster: s.Cluster, ID: s.ID, Time: time.Unix(0, s.Time).UTC(), All: s.All,
+		Total: s.Total}
 	return e, modelstore.DecodeEvent(s.Event, &e.event)
 }
 

@@ -161,6 +161,29 @@ func TestSetAside(t *testing.T) {
 	})
 }
 
+// TestSetAsideIsTheSameEvent proves that an event that is set aside is saved with the fields that the journal lacks,
+// because only the fold uses them.
+func TestSetAsideIsTheSameEvent(t *testing.T) {
+	e := asideEvent{event: event(job.End, "9", 10), read: at(1), prompt: true}
+	e.event.All, e.event.Tasks, e.event.Total = true, 3, 5
+	var saved, restored aside
+	saved.add(e)
+	var batch modelstore.Batch
+	if err := saved.save("log", &batch); err != nil {
+		t.Fatal(err)
+	}
+	data := map[string][]byte{}
+	for _, c := range batch.Checkpoints {
+		data[c.Source] = c.Data
+	}
+	if err := restored.restore("log", data); err != nil {
+		t.Fatal(err)
+	}
+	if d := gocmp.Diff(saved.groups, restored.groups, gocmp.AllowUnexported(asideEvent{})); d != "" {
+		t.Errorf("saved (-) and restored (+): %s", d)
+	}
+}
+
 // TestSetAsideEnds proves that a record of another century causes a condition for a day after it was read, also over a
 // restart and even if no other record comes. After that day the record is still set aside and counted. Another such
 // record causes the condition again.

@@ -39,7 +39,7 @@ func newSlurmStage(t *testing.T, cfg Config, store modelstore.Store) *slurmStage
 			v, jobs := s.pipeline.View("c"), map[string]slurm.Live{}
 			for _, j := range append(v.Running[:len(v.Running):len(v.Running)], v.Queued...) {
 				jobs[j.ID] = slurm.Live{Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible,
-					Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero()}
+					Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero(), Split: j.Split}
 			}
 			return jobs
 		}})
@@ -63,6 +63,14 @@ type listed struct {
 // list passes the output of squeue at a second to the pipeline.
 func (s *slurmStage) list(second float64, jobs ...listed) {
 	s.t.Helper()
+	if events := s.compare(second, jobs...); len(events) > 0 {
+		s.deliver(s.squeue, events...)
+	}
+}
+
+// compare compares the output of squeue at a second with the picture, and returns the events.
+func (s *slurmStage) compare(second float64, jobs ...listed) []job.Event {
+	s.t.Helper()
 	_, format, _ := strings.Cut(strings.Join(slurm.SqueueCommand(nil), " "), "--Format=")
 	columns := strings.Split(strings.TrimSuffix(format, ":\x1f"), ":\x1f,")
 	var out strings.Builder
@@ -76,6 +84,7 @@ func (s *slurmStage) list(second float64, jobs ...listed) {
 		state, reason, start := "PENDING", j.reason, "N/A"
 		whole, _, _ := strings.Cut(j.id, "_")
 		if reason == "" {
+			whole = strings.ReplaceAll(j.id, "_", "0") // a running task has a number of its own
 			state, reason, start = "RUNNING", "None", unix(j.start)
 		}
 		has := map[string]string{
@@ -94,9 +103,7 @@ func (s *slurmStage) list(second float64, jobs ...listed) {
 	if a.Err != nil || len(a.Bad) > 0 {
 		s.t.Fatalf("listing at %v: %+v", second, a)
 	}
-	if len(a.Events) > 0 {
-		s.deliver(s.squeue, a.Events...)
-	}
+	return a.Events
 }
 
 // play simulates a morning on a cluster of 32 processors. The QOS "normal" allows each user 8 processors. ann's

@@ -105,6 +105,71 @@ func TestSnapshotCorrectsTasks(t *testing.T) {
 	}
 }
 
+// TestTasksStartWhileASnapshotIsRead proves that each waiting task counts once, wherever the starts of an array's first
+// tasks come: before the listing, between the listing and its comparison, or after the comparison, but before the fold
+// has the snapshot's events. Array 9 has the tasks 1 to 6. The log reports its submission at second 20, and squeue
+// lists it at second 22. The next listing then has nothing to correct.
+func TestTasksStartWhileASnapshotIsRead(t *testing.T) {
+	start := func(index int, second int64) job.Event {
+		return told1(job.Start, fmt.Sprintf("9_%d", index), second)
+	}
+	row := func(list string) shown { return shown{id: "9_[" + list + "%2]", raw: "9", submit: 20} }
+	runs := func(index int, second int64) shown {
+		r := taskRow(index, second)
+		r.submit = 20
+		return r
+	}
+	ended := runs(1, 20)
+	ended.state, ended.end = "COMPLETED", 20
+	for _, c := range []struct {
+		name          string
+		before, after []job.Event // what the log reports before the comparison, and after it
+		rows          []shown
+		want          int
+	}{
+		{"none has started", nil, nil, []shown{row("1-6")}, 6},
+		{"before the listing", []job.Event{start(1, 21), start(2, 21)}, nil,
+			[]shown{row("3-6"), runs(1, 21), runs(2, 21)}, 4},
+		{"before the listing, and the log reports it later", nil, []job.Event{start(1, 21), start(2, 21)},
+			[]shown{row("3-6"), runs(1, 21), runs(2, 21)}, 4},
+		{"one before the listing, which the log reports later, and one after the listing", nil,
+			[]job.Event{start(1, 21), start(2, 23)}, []shown{row("2-6"), runs(1, 21)}, 4},
+		{"between the listing and the comparison", []job.Event{start(1, 23), start(2, 23)}, nil,
+			[]shown{row("1-6")}, 4},
+		{"after the comparison", nil, []job.Event{start(1, 23), start(2, 23)}, []shown{row("1-6")}, 4},
+		{"before and after the comparison", []job.Event{start(1, 23)}, []job.Event{start(2, 23)},
+			[]shown{row("1-6")}, 4},
+		{"the listing reports an old start, which the log reports later", nil, []job.Event{start(1, 20)},
+			[]shown{row("2-6"), runs(1, 20)}, 5},
+		{"the listing reports an old start, which the log lacks", nil, nil, []shown{row("2-6"), runs(1, 20)}, 5},
+		{"a task has come and gone in the log", []job.Event{start(1, 20), told1(job.End, "9_1", 21)}, nil,
+			[]shown{row("2-6"), runs(1, 20)}, 5},
+		{"a task has come and gone in the listing", nil, nil, []shown{row("2-6"), ended}, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, false, "")
+			s.snap(5)
+			s.fold(told1(job.Submit, "9", 20))
+			s.fold(c.before...)
+			answer := s.answer(22, c.rows...)
+			s.fold(c.after...)
+			s.fold(answer.Events...)
+			whole := s.state.Job("9")
+			if whole.Tasks != c.want || whole.Throttle != 2 {
+				t.Errorf("%d tasks wait with throttle %d, want %d with 2", whole.Tasks, whole.Throttle, c.want)
+			}
+			next := []shown{row(fmt.Sprintf("%d-6", 7-c.want))}
+			for _, j := range s.state.Running() {
+				next = append(next, shown{id: j.ID, raw: "10" + j.ID[2:], state: "RUNNING", submit: 20,
+					start: j.Start.Unix() - unix})
+			}
+			if s.snap(37, next...); s.state.Job("9").Tasks != c.want {
+				t.Errorf("%d tasks after the next listing, want %d", s.state.Job("9").Tasks, c.want)
+			}
+		})
+	}
+}
+
 // TestSnapshotPriority proves that a priority is reported when it has changed by more than a twentieth, and only for
 // waiting jobs.
 func TestSnapshotPriority(t *testing.T) {

@@ -22,6 +22,7 @@ type Live struct {
 	Start            time.Time // zero while it waits
 	Held             bool
 	Suspended        bool
+	Split            int // number of tasks that have left the record of the array
 }
 
 // SnapshotConfig configures a Snapshot.
@@ -120,8 +121,7 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 		Snapshot: s, at: asked.UTC(), picture: s.cfg.Picture(), present: make(map[string]bool, len(rows)),
 		nextRequeued: map[string]finding{}, nextUnknown: map[string]finding{}, nextSwitched: map[string]finding{},
 		nextReasons: map[string]reasonSince{},
-		left:        map[string]int{}, split: map[string]int{},
-		emit: func(ev job.Event) { a.Events = append(a.Events, ev) },
+		left:        map[string]int{}, split: map[string]int{}, added: map[string]bool{},
 	}
 	throttleTasks(rows)
 	for i := range rows {
@@ -135,6 +135,7 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 		c.gone()
 	}
 	s.first, s.asked = false, c.at
+	a.Events = c.events
 	return a
 }
 
@@ -150,7 +151,23 @@ type comparison struct {
 	// left and split are counts by the number of an array. left counts the tasks whose starts are left to the log.
 	// split counts the tasks with a row of their own in this snapshot.
 	left, split map[string]int
-	emit        func(job.Event)
+	// added has the arrays with a task that is not in the picture and has an event of this snapshot.
+	added  map[string]bool
+	events []job.Event
+}
+
+// emit adds an event to the answer. The number of waiting tasks in it agrees with the picture. If the log reports more
+// starts before the event is applied, the fold subtracts these tasks (job.Event.Total). It subtracts none if the
+// snapshot itself reports new tasks of the array, because these may be the same tasks.
+func (c *comparison) emit(ev job.Event) {
+	live, known := c.picture[ev.ID]
+	if !known {
+		c.added[wholeOf(ev.ID)] = true
+	}
+	if ev.Tasks > 0 && !c.added[ev.ID] {
+		ev.Total = ev.Tasks + live.Split
+	}
+	c.events = append(c.events, ev)
 }
 
 // row compares one line.

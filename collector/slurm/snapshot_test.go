@@ -67,7 +67,7 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 			for _, jobs := range [][]*cluster.Job{s.state.Running(), s.state.Queued()} {
 				for _, j := range jobs {
 					live[j.ID] = slurm.Live{Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible,
-						Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero()}
+						Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero(), Split: j.Split}
 				}
 			}
 			return live
