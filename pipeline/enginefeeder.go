@@ -33,7 +33,7 @@ type engineFeeder struct {
 	away     map[string][]engine.Outage
 	// facts are the facts whose limits were passed to the engine.
 	facts *job.Facts
-	// nodes are the sources of the pools' nodes that were passed to the engine, by name.
+	// nodes has, by the name of a pool, the inputs from which the nodes passed to the engine were derived.
 	nodes map[string]nodeSource
 	// byHand are the configured policies of pools, by name.
 	byHand map[string]engine.PoolConfig

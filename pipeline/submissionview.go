@@ -9,8 +9,8 @@ import (
 // viewAge is the maximum age, in event time, of a kept view that is used for a later submission.
 const viewAge = time.Second
 
-// maxSecondViews is the number of kept views from which on a view is used longer: for submissions up to viewAgeMax
-// after it, instead of one second.
+// maxSecondViews is a number of kept views. If there are at least as many, a view is used for submissions up to
+// viewAgeMax after it, otherwise only up to viewAge.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second

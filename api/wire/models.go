@@ -45,7 +45,7 @@ type LawScore struct {
 	Reason   string   `json:"reason,omitempty" doc:"why the newest fit of the law failed"`
 }
 
-// Gamma is a Gamma law of mean shape times scale.
+// Gamma is a Gamma law. Its mean is the product of shape and scale.
 type Gamma struct {
 	Shape float64 `json:"shape" doc:"shape parameter"`
 	Scale float64 `json:"scale" doc:"scale parameter; the mean is shape times scale"`

@@ -36,7 +36,7 @@ type BadCase struct {
 type Suite struct {
 	Format  collector.Format
 	Options collector.Options
-	// Header is the lines that a HeaderParser must have seen before any case.
+	// Header has the lines that a HeaderParser must have seen before any case.
 	Header []string
 	Good   []Case
 	Bad    []BadCase

@@ -24,7 +24,7 @@ type fields struct {
 	slots, hosts                         int64 // allocated processors
 	nodect, nodesCount, selCount, nHosts int64
 	sized                                bool                 // the record has a size, perhaps 0
-	odd                                  *collector.LineError // the error of nodect
+	odd                                  *collector.LineError // the error of the key nodect, nil if there is none
 	walltime                             time.Duration
 	resources                            resources
 }

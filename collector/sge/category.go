@@ -26,7 +26,7 @@ func splitCategory(rest []byte) (category, tail []byte) {
 	}
 }
 
-// parallelTask returns the pe_taskid of a tail.
+// parallelTask returns the pe_taskid, the second of the fields after the category.
 func parallelTask(tail []byte) []byte {
 	_, after, _ := bytes.Cut(tail, colon())
 	task, _, _ := bytes.Cut(after, colon())

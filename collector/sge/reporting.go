@@ -107,7 +107,7 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 		return err
 	}
 	if kinds[0] == job.Cancel && bytes.ContainsAny(f[5], runningStates) {
-		submit = time.Time{} // the job runs or ran, so that its wait did not last until now
+		submit = time.Time{} // unknown, because the job had started and its wait did not last until now
 	}
 	p.emitAll(kinds, id, at, submit, f, emit)
 	return nil

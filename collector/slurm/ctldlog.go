@@ -213,7 +213,7 @@ func fromJob(msg []byte) []byte {
 	return nil
 }
 
-// event returns an event of this kind at this time.
+// event returns an event of the job with the given kind and time.
 func (p *logParser) event(kind job.Kind, at time.Time, id string) job.Event {
 	ev := job.Event{Kind: kind, Cluster: p.options.Cluster, ID: id, Time: at}
 	switch kind {

@@ -157,7 +157,7 @@ func (p *jobcompParser) parseRecord(text []byte, emit func(job.Event)) error {
 		end := ev.Times.End
 		ev.Times.End = time.Time{}
 		ev.Kind, ev.Time = job.Start, ev.Times.Start
-		emit(ev) // no other record in this log reports it
+		emit(ev) // no other record in this log reports this start
 		if how == waits {
 			ev.Kind, ev.Time = job.Requeue, end
 			emit(ev)

@@ -66,7 +66,7 @@ func (w restWords) state() string {
 	return w[0]
 }
 
-// id returns the id of the job that squeue shows.
+// id returns the id that squeue shows for the job.
 func (j *restJob) id() string {
 	switch {
 	case j.ArrayJobID.n > 0 && j.ArrayTaskID.set:

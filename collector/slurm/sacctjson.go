@@ -212,7 +212,7 @@ func (t *accountedTimes) start() restNumber {
 	return t.Start
 }
 
-// id returns the id of the job that sacct shows.
+// id returns the id that sacct shows for the job.
 func (j *accountedJob) id() string {
 	switch {
 	case j.Array.JobID.n > 0 && j.Array.TaskID.known():

@@ -145,7 +145,7 @@ func (p *logParser) isoInstant(text []byte) (time.Time, error) {
 	return time.Unix(wall-offset, nanos).UTC(), nil
 }
 
-// fraction parses ".636" as nanoseconds. It ignores digits beyond those.
+// fraction parses ".636" as nanoseconds. It ignores digits after the ninth.
 func fraction(text []byte) (nanos int64, rest []byte) {
 	if len(text) < 2 || text[0] != '.' && text[0] != ',' || !isDigit(text[1]) {
 		return 0, text

@@ -72,7 +72,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	name := c.Args[0]
 	cmd := exec.CommandContext(ctx, name, c.Args[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
-	// Makes a process group, so that its children can be killed too.
+	// The command gets its own process group, so that its children can be killed, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace

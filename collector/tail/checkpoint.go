@@ -145,7 +145,7 @@ func (f *file) verify(src source) (bool, error) {
 
 // tailIn returns the bytes before f's offset in src, nil if src is shorter or has different bytes.
 func (f *file) tailIn(src source) ([]byte, error) {
-	n := max(f.TailLen, 1) // one byte more than nothing, to check that the offset is within the file
+	n := max(f.TailLen, 1) // at least one byte, to check that the offset is within the file
 	b, err := readFull(src, f.Offset-int64(n), n)
 	if err != nil || len(b) < n {
 		return nil, err

@@ -153,7 +153,7 @@ func (r *run) addStored(ctx context.Context) error {
 	if errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, history.ErrDamaged) {
 		r.cfg.Log.Error("the history that was imported before is damaged: import its files again",
 			zap.String("cluster", r.cfg.Cluster), zap.Error(err))
-		r.inForce = nil // nil also if the files contain only the events that could be read
+		r.inForce = nil // the files replace it, even if they have only the events that could be read
 		return nil
 	}
 	return err

@@ -89,8 +89,8 @@ func SumNewest(queues []*NewestDecided) *NewestDecided {
 	return &sum
 }
 
-// MadeIndex returns the index in DecidedCounts and NewestDecided of forecasts that were made after the fact
-// (replayed), or of live ones.
+// MadeIndex returns the index of forecasts in DecidedCounts and NewestDecided: 1 if they were made after the fact
+// (replayed), 0 if they were made live.
 func MadeIndex(replayed bool) int { return int(count(replayed)) }
 
 // followed is a forecast some of whose quantiles have not passed.
@@ -103,7 +103,7 @@ type followed struct {
 	Quantiles []float64 `json:"quantiles"`
 	// Done has a bit for each level that is decided.
 	Done uint64 `json:"done,omitempty"`
-	// Closed is true once the job has started or left. It did so Waited seconds after its submission.
+	// Closed is true once the job has started or left, which was Waited seconds after its submission.
 	Closed  bool    `json:"closed,omitempty"`
 	Started bool    `json:"started,omitempty"`
 	Waited  float64 `json:"waited,omitempty"`

@@ -24,7 +24,7 @@ type Forecast struct {
 	// Entered is true once the job has been passed to the engine.
 	Entered bool     `json:"entered,omitempty"`
 	Answers []Answer `json:"answers,omitempty"`
-	// Last is the forecast for the last task of an array. Answers are for the first.
+	// Last is the forecast for the last task of an array. Answers has those for the first task.
 	Last *Answer `json:"last,omitempty"`
 	// Rest is true once the tasks of an array other than the first have been passed to the engine.
 	Rest bool `json:"rest,omitempty"`
@@ -136,7 +136,7 @@ func (f *Forecast) predicted(a *Answer) job.Cause {
 	case f.OnHold:
 		return job.OnHold
 	case f.Throttled && f.startsSoon():
-		return job.LimitReached // the scheduler's reason is then that of the tasks after the first
+		return job.LimitReached // once the first task has started, the scheduler's reason is that of the other tasks
 	case cause == job.Resources && f.KeptBeside:
 		return job.LimitReached
 	}
@@ -154,7 +154,7 @@ func (f *Forecast) startsSoon() bool {
 		f.Answers[0].Quantiles[waittime.Median] < noticed
 }
 
-// OtherTasks returns the number of submitted tasks of an array without the first; 0 if the job is not an array.
+// OtherTasks returns the number of an array's submitted tasks without the first one; 0 if the job is not an array.
 func (f *Forecast) OtherTasks() int {
 	switch {
 	case f.Part:

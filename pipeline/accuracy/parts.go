@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Parts has the scores of the forecasts of the two parts of waits. It counts the jobs for which both parts are known.
+// Parts scores the forecasts of the two parts of a wait, the eligible and the blocked one. It counts the jobs for which
+// both parts are known.
 type Parts struct {
 	// Whole is the whole wait (eligible plus blocked), for comparison on the same jobs.
 	Whole    PartScore `json:"whole"`
@@ -26,9 +27,9 @@ type PartScore struct {
 	// counts the jobs whose part was at most the quantile rounded up.
 	Below []int64 `json:"below"`
 	UpTo  []int64 `json:"up_to"`
-	// Nonzero counts the jobs whose part was at least the resolution.
+	// Nonzero counts the jobs for which this part was at least as long as the resolution.
 	Nonzero int64 `json:"nonzero"`
-	// Seconds is the sum of the parts.
+	// Seconds is the sum of this part over all jobs.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
@@ -41,7 +42,7 @@ func Causes() []job.Cause {
 	return []job.Cause{job.Resources, job.Priority, job.LimitReached, job.OnHold, job.Unavailable}
 }
 
-// Agreed returns the number of jobs, and the number of those with two equal causes.
+// Agreed returns the number of jobs, and the number of those whose predicted cause is that of the settled reason.
 func (r *ReasonCounts) Agreed() (jobs, agreed int64) {
 	for p := range r {
 		for s, n := range r[p] {

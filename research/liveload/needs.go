@@ -63,8 +63,8 @@ func (n *Needs) args(follows string) []string {
 const (
 	batchPart     = 8    // a job of batch may request 1/8 of the processors, and each user may have 3/16
 	lowPart       = 8    // the same for low; all its jobs together may have 1/4
-	biologyGPUs   = 4    // of all jobs of the account
-	nodeMemoryMiB = 8000 // of each node
+	biologyGPUs   = 4    // GPUs of all running jobs of the account together
+	nodeMemoryMiB = 8000 // memory of each node
 )
 
 // gpuNodes returns the number of nodes with GPUs of one type.
@@ -72,9 +72,9 @@ func (o *PlanOptions) gpuNodes() int { return o.Nodes * 3 / 16 }
 
 // These define a binding load.
 const (
-	campaignPart                     = 0.3 // of the jobs come in campaigns of campaignLeast to campaignMost jobs
-	campaignLeast, campaignMost      = 6, 10
-	campaignGap                      = 0.25 // in seconds from one job to the next
+	campaignPart                     = 0.3   // share of the jobs that come in campaigns
+	campaignLeast, campaignMost      = 6, 10 // number of jobs in a campaign
+	campaignGap                      = 0.25  // seconds between two jobs of a campaign
 	gpuPart                          = 0.18
 	procMemoryPart, nodeMemoryPart   = 0.2, 0.15
 	arrayPart, beginPart, followPart = 0.05, 0.02, 0.03

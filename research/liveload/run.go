@@ -339,7 +339,7 @@ func (r *run) down(ctx context.Context) error {
 	cluster := filepath.Dir(r.slurm.Conf)
 	if _, err := os.Stat(filepath.Join(cluster, "pids")); err == nil {
 		if out, err := exec.CommandContext(context.WithoutCancel(ctx), r.ClusterScript, "down",
-			cluster).CombinedOutput(); err != nil { // even after an interruption
+			cluster).CombinedOutput(); err != nil { // not cancelled by an interruption
 			return fmt.Errorf("taking the cluster down: %w\n%s", err, out)
 		}
 	}

@@ -41,7 +41,7 @@ type zakayLog struct {
 	name, label, version  string
 	users, jobs           int // Table I
 	longTerm, temporary   poolCount
-	with8                 poolCount  // temporary users by an independent program; without users there is none
+	with8                 poolCount  // temporary users by an independent program; no users if it was not run
 	locality, resampled   [3]float64 // Table VI: runtime, max runtime, CPU number
 	localityBound         float64
 	hurst, hurstResampled float64 // Table VII

@@ -127,7 +127,7 @@ func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 		}
 	}
 	if !known {
-		if h.replay { // it comes after the job of the trial, too late to matter
+		if h.replay { // j comes after the job of the trial, too late to matter to it
 			return
 		}
 		r, err := h.advise(p, j)

@@ -98,7 +98,7 @@ func (p *process) flood(ctx context.Context, answered, rejected *atomic.Int64) {
 			answered.Add(1)
 		case ctx.Err() == nil:
 			rejected.Add(1)
-			wait(ctx, time.Millisecond) // requests, not refusals, shall flood the daemon
+			wait(ctx, time.Millisecond) // slow down, so that the daemon is flooded with work and not with refusals
 		}
 	}
 }

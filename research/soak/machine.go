@@ -329,7 +329,7 @@ func (m *machine) crashed(at float64) error {
 	for i := range m.deleted { // the users' deletions are delayed too
 		m.deleted[i].at = max(m.deleted[i].at, at+down)
 	}
-	m.handed = false // it is lost with the crashed scheduler
+	m.handed = false // the crashed scheduler has lost the job
 	return m.boot(state)
 }
 

@@ -233,7 +233,7 @@ func (r *Report) watches() []named {
 }
 
 func (r *Report) calibrated(miss func(string, ...any)) {
-	if r.o.Mild || r.o.Format == "slurm-jobcomp" { // it reports ended jobs only, which have no forecasts
+	if r.o.Mild || r.o.Format == "slurm-jobcomp" { // jobcomp reports only ended jobs, which have no forecasts
 		return
 	}
 	if len(r.still) == 0 {

@@ -37,7 +37,7 @@ func question(sizes, limits int) []byte {
 		q.TimeLimits = append(q.TimeLimits, fmt.Sprintf("%dm", 30*(i+1)))
 	}
 	body, err := json.Marshal(q)
-	if err != nil { // all its values are numbers and texts
+	if err != nil { // cannot happen: all values are numbers and texts
 		return nil
 	}
 	return body

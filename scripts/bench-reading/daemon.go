@@ -46,7 +46,7 @@ clusters:
 		return 0, fmt.Errorf("%s: %w (make build)", o.daemon, err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it is not needed any more
+		_ = cmd.Process.Kill() // the daemon is not needed any more
 		_ = cmd.Wait()
 	}()
 	if err := learnt(ctx, stderr.Name()); err != nil {

@@ -22,7 +22,7 @@ import (
 type point struct {
 	grown                                     string // name of the dimension; empty for the medium cluster
 	nodes, running, queued, users, historical int
-	tasks                                     int // tasks of each waiting entry, which is an array; 0 for single jobs
+	tasks                                     int // number of tasks of each waiting array; 0 if single jobs wait
 }
 
 // base returns the medium cluster.

@@ -41,7 +41,7 @@ func run(args []string, root string) error {
 	}
 	s := shipment{root: root, ref: *ref, shipped: map[string]bool{"README.md": true, "CHANGELOG.md": true,
 		"LICENSE": true, "docs/formats": true}}
-	docs := map[string]bool{} // a package may have these without README.md and CHANGELOG.md
+	docs := map[string]bool{} // the pages of a package without README.md and CHANGELOG.md
 	for _, pattern := range []string{"docs/*.md", "docs/formats/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
