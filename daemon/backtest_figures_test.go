@@ -22,6 +22,7 @@ import (
 // TestBacktestHasTheDaemonsFigures proves that a backtest of a log with bad lines and deleted jobs gives the same
 // forecasts, to the last bit, as the ledger of a daemon that read that log.
 func TestBacktestHasTheDaemonsFigures(t *testing.T) {
+	notUnderRace(t) // a backtest shares nothing with the daemon
 	s, records := newSite(t, "accounting", ""), workload(t, 11, 700)
 	s.add(t, text(records))
 	d := s.start(t)

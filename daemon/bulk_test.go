@@ -23,6 +23,9 @@ import (
 // TestBulkEqualsFold proves on every real trace that reading whole jobs in bulk gives the same report as folding
 // events.
 func TestBulkEqualsFold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine that reads a trace: not with -short")
+	}
 	traces, err := filepath.Glob(filepath.Join(refdata.Shared(t, "traces"), "*.swf.gz"))
 	if err != nil || len(traces) == 0 {
 		t.Fatalf("no traces: %v", err)

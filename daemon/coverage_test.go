@@ -48,7 +48,12 @@ const everything = "/v1/accuracy?since=2026-01-01&limit=10000"
 // metrics, which follow the log, give the same counts of submissions: for every queue and size, for live and replayed
 // forecasts, and after a restart. It also proves that the command prints the interface's figures.
 func TestCoverageIsTheSameEverywhere(t *testing.T) {
-	log := workload(t, 11, 1200)
+	notUnderRace(t) // TestReload and TestLoadForecast have a daemon that reads, is scraped and asked
+	jobs := 700
+	if long() {
+		jobs = 1200
+	}
+	log := workload(t, 11, jobs)
 	s := newSite(t, "pbs", "")
 	third, end := len(log)/3, mostWaiting(log)
 	s.add(t, text(log[:third]))

@@ -25,6 +25,14 @@ import (
 // patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
+// notUnderRace skips a test in the short run, which is that of the race detector: another test has the same goroutines.
+func notUnderRace(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("its goroutines are those of other tests: not with -short")
+	}
+}
+
 // site is a folder with a log, a configuration and a database.
 type site struct {
 	dir, log, db, config string

@@ -162,11 +162,10 @@ func (r *running) has(line string) {
 // or with stops in between. Without WAITCAST_LONG, formats other than PBS are tested only with stops: the time at which
 // a history is learnt affects its events, which do not depend on the format.
 func TestHistoryInEveryFormat(t *testing.T) {
-	jobs, before := 450, 100
+	notUnderRace(t) // TestImportSeveral imports into a running daemon
+	jobs, before := 300, 60
 	if os.Getenv("WAITCAST_LONG") != "" {
 		jobs, before = 3200, 1000
-	} else if testing.Short() {
-		jobs, before = 300, 60
 	}
 	all := ranJobs(t, jobs, 51)
 	cut := all[len(all)/2].submit
@@ -181,9 +180,6 @@ func TestHistoryInEveryFormat(t *testing.T) {
 	wants := map[bool]map[string]modelstore.Row{} // of a daemon that followed everything; by whether jobs lack names
 	for format, write := range historyFormats() {
 		t.Run(format, func(t *testing.T) {
-			if testing.Short() && format != "pbs" {
-				t.Skip("every format goes the same way: one with -short")
-			}
 			past, all := slices.Clone(past), slices.Clone(all)
 			nameless := format == "swf"
 			if nameless {

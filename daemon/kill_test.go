@@ -33,6 +33,7 @@ const seedEnv = "WAITCAST_KILL_SEED"
 // TestKill proves that a daemon that is killed (SIGKILL) at random instants, while another process writes and rotates
 // its log, ends with the same journal, ledger, quarantine and state as an undisturbed one.
 func TestKill(t *testing.T) {
+	notUnderRace(t) // a process that is killed reports no races
 	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * kills()} // some hundred files
 	killTest(t, p, kills(), false)
@@ -40,6 +41,7 @@ func TestKill(t *testing.T) {
 
 // TestKillDated proves the same as TestKill for a folder of date-named files.
 func TestKillDated(t *testing.T) {
+	notUnderRace(t) // a process that is killed reports no races
 	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), Dated: true}
 	if err := os.Mkdir(p.Path, 0o700); err != nil {
@@ -50,15 +52,13 @@ func TestKillDated(t *testing.T) {
 
 // TestKillWhileSourcesChange proves the same as TestKill for a daemon whose source is reconfigured again and again.
 func TestKillWhileSourcesChange(t *testing.T) {
+	notUnderRace(t) // a process that is killed reports no races
 	t.Parallel()
 	killTest(t, &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * fewKills()}, fewKills(), true)
 }
 
 func kills() int {
-	switch {
-	case testing.Short():
-		return 5
-	case os.Getenv("WAITCAST_LONG") != "":
+	if os.Getenv("WAITCAST_LONG") != "" {
 		return 200
 	}
 	return 12

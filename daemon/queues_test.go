@@ -90,7 +90,8 @@ func held() uint64 {
 // TestManyQueuesAreBounded proves that the memory of a daemon and the length of its metrics are bounded, however many
 // queues there are. With WAITCAST_LONG the log is the one of the bounds above.
 func TestManyQueuesAreBounded(t *testing.T) {
-	c := crowd{jobs: 900, queues: 5000, users: 900, seed: 6}
+	notUnderRace(t) // TestReload and TestLoadForecast have a daemon that reads and is scraped
+	c := crowd{jobs: 700, queues: 5000, users: 700, seed: 6}
 	if os.Getenv("WAITCAST_LONG") != "" {
 		c = crowd{jobs: 30_000, queues: 10_000, users: 30_000, seed: 6}
 	}
