@@ -24,53 +24,67 @@ func materially(shorter, than float64) bool {
 	return gain >= leastGain && gain >= leastShare*than
 }
 
-// coupling is the dependence between the waits of a request and of an option in the simulation. It has pairs of levels
-// of equal probability.
+// coupling has the simulated waits of a request and of an option, in seconds by future. They determine how the two
+// waits depend on each other.
 type coupling struct {
-	request, option []float64 // levels, in (0, 1), of the two waits in their own distributions
-	sooner          []bool    // whether the option starts sooner than the request
+	request, option []float64
+	same            bool // elements of the two lists with the same index belong to the same future
 }
 
 // sameFutures couples two requests that compete for one pool. Elements with the same index in the two lists of
 // simulated waits belong to the same future. Only the ranks of the waits count. Equal waits of one request are ranked
 // by the waits of the other.
-func sameFutures(request, option []float64) coupling {
-	c := coupling{levelsByRank(request, option), levelsByRank(option, request), make([]bool, len(request))}
-	for i := range c.sooner {
-		c.sooner[i] = option[i] < request[i]
-	}
-	return c
-}
+func sameFutures(request, option []float64) coupling { return coupling{request, option, true} }
 
 // independent couples two requests that compete for different pools, so that their futures are independent. It combines
 // every future of one request with every future of the other.
-func independent(request, option []float64) coupling {
-	var c coupling
-	a, b := levelsByRank(request, request), levelsByRank(option, option)
-	for i := range request {
-		for k := range option {
-			c.request, c.option = append(c.request, a[i]), append(c.option, b[k])
-			c.sooner = append(c.sooner, option[k] < request[i])
-		}
-	}
-	return c
-}
+func independent(request, option []float64) coupling { return coupling{request, option, false} }
 
 // probability returns the probability that the option starts sooner than the request by any amount.
 func (c *coupling) probability() float64 {
 	n := 0
-	for _, sooner := range c.sooner {
-		if sooner {
-			n++
+	if c.same {
+		for i, wait := range c.option {
+			n += one(wait < c.request[i])
+		}
+		return jeffreys(n, len(c.request))
+	}
+	for _, than := range c.request {
+		for _, wait := range c.option {
+			n += one(wait < than)
 		}
 	}
-	return jeffreys(n, len(c.sooner))
+	return jeffreys(n, len(c.request)*len(c.option))
+}
+
+// one returns 1 for true and 0 for false.
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // served returns the joint distribution of two served waits. The arguments are the quantiles of the two waits. The
 // dependence comes from the coupling, and each wait keeps its own distribution.
 func (c *coupling) served(request, option []float64) waitPairs {
-	return waitPairs{readAt(c.request, request), readAt(c.option, option), c.sooner}
+	if c.same {
+		p := waitPairs{readAt(levelsByRank(c.request, c.option), request),
+			readAt(levelsByRank(c.option, c.request), option), make([]bool, len(c.request))}
+		for i, wait := range c.option {
+			p.sooner[i] = wait < c.request[i]
+		}
+		return p
+	}
+	a, b := readAt(levelsByRank(c.request, c.request), request), readAt(levelsByRank(c.option, c.option), option)
+	n := len(a) * len(b)
+	p := waitPairs{make([]float64, 0, n), make([]float64, 0, n), make([]bool, 0, n)}
+	for i, than := range c.request {
+		for k, wait := range c.option {
+			p.request, p.option, p.sooner = append(p.request, a[i]), append(p.option, b[k]), append(p.sooner, wait < than)
+		}
+	}
+	return p
 }
 
 // waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf means never. sooner
@@ -83,16 +97,26 @@ type waitPairs struct {
 // levelsByRank converts each wait to the level of its rank. The levels are the middles of n equal parts of (0, 1).
 // Equal waits are ranked by the elements of others, then by index.
 func levelsByRank(waits, others []float64) []float64 {
-	order := make([]int, len(waits))
-	for i := range order {
-		order[i] = i
+	type ranked struct {
+		wait, other float64
+		index       int
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(waits[i], waits[j]), cmp.Compare(others[i], others[j]))
+	order := make([]ranked, len(waits))
+	for i, wait := range waits {
+		order[i] = ranked{wait, others[i], i}
+	}
+	slices.SortFunc(order, func(a, b ranked) int {
+		switch {
+		case a.wait != b.wait:
+			return cmp.Compare(a.wait, b.wait)
+		case a.other != b.other:
+			return cmp.Compare(a.other, b.other)
+		}
+		return a.index - b.index
 	})
 	levels := make([]float64, len(waits))
-	for rank, i := range order {
-		levels[i] = (float64(rank) + .5) / float64(len(waits))
+	for rank := range order {
+		levels[order[rank].index] = (float64(rank) + .5) / float64(len(waits))
 	}
 	return levels
 }

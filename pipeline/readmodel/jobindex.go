@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/joblimits"
+	"github.com/waitcast/waitcast/job"
 )
 
 // jobIndex indexes a view's jobs for the requests to the view. The first request builds it. Parts that only some
@@ -22,6 +23,10 @@ type jobIndex struct {
 	// unsized has the number of waiting jobs whose size is in no record yet, by queue. Jobs whose queue is unknown,
 	// too, are counted under "".
 	unsized map[string]int
+	// queues has the names of all queues, sorted. reported has the queues whose limits the scheduler reports, by name.
+	queuesOnce sync.Once
+	queues     []string
+	reported   map[string]*job.QueueFacts
 	// beyond caches, by owner, the amount by which reported priorities exceed those of the rules.
 	beyond sync.Map
 	// rests caches the remaining waits of waiting jobs in the simulated futures, by EngineID.
@@ -75,6 +80,19 @@ func (c *jobIndex) build(v *cluster.View) {
 	for queue, sizes := range longest {
 		c.takes[queue] = largest(sizes)
 	}
+}
+
+// buildQueues indexes the queues of a view, at its first call.
+func (c *jobIndex) buildQueues(v *View) {
+	c.queuesOnce.Do(func() {
+		c.queues, c.reported = v.Queues(), map[string]*job.QueueFacts{}
+		if v.Facts == nil {
+			return
+		}
+		for i := range v.Facts.Queues {
+			c.reported[v.Facts.Queues[i].Name] = &v.Facts.Queues[i]
+		}
+	})
 }
 
 // largest returns the maximal pairs of size and time limit, the widest first.

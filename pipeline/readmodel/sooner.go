@@ -69,10 +69,9 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	}
 	out := []Option{}
 	a := q.Request
-	for _, options := range [][]Option{smaller(a, q.Keep), shorter(a, q.Keep), v.elsewhere(a, q.Takes)} {
-		options = slices.DeleteFunc(options, func(o Option) bool { return !q.Takes(&o.Attributes) })
-		if o, ok := c.best(options); ok {
-			out = append(out, o)
+	for _, options := range [][]Option{c.taken(smaller(a, q.Keep)), c.taken(shorter(a, q.Keep)), v.elsewhere(a, q.Takes)} {
+		if o := c.best(options); o != nil {
+			out = append(out, *o)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Option) int { return cmp.Compare(b.Gain, a.Gain) })
@@ -91,11 +90,11 @@ func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Op
 	}
 	o := Option{Changes: ChangeLimit, Attributes: *q.Request}
 	o.TimeLimit = limit
-	one, ok := c.simulate(o)
-	if !ok || !c.forecast(&one) {
+	one := candidate{Option: &o}
+	if !c.simulate(&one) || !c.forecast(&one) {
 		return Option{}, false
 	}
-	return one.Option, true
+	return o, true
 }
 
 // comparison compares a request with options.
@@ -105,6 +104,10 @@ type comparison struct {
 	now     time.Time
 	futures *engine.Futures // futures of the options
 	waits   []float64       // waits of the request, by future
+	median  float64         // median of waits
+	request engine.Request  // the option that is simulated or forecast
+	waited  []float64       // waits of that option, by future
+	sorted  []float64       // scratch memory
 }
 
 // play simulates the request. It returns false if that is impossible.
@@ -114,68 +117,90 @@ func (c *comparison) play() bool {
 		c.futures, c.waits = c.Engine.FuturesWithout(EngineID(c.Job)), c.Engine.WaitsOfJob(c.Job.Queue, EngineID(c.Job))
 	}
 	if c.waits == nil { // without a job, or in a large pool, simulate a submission now
-		r := c.PrioritizedRequest(c.Request)
-		c.waits = c.Engine.Futures().Waits(&r)
+		c.request = c.PrioritizedRequest(c.Request)
+		c.waits = c.Engine.Futures().Waits(&c.request, nil)
 	}
+	c.median = c.medianOf(c.waits)
 	return c.waits != nil
+}
+
+// taken returns the options that could ever start, in the memory of all options.
+func (c *comparison) taken(options []Option) []Option {
+	out := options[:0]
+	for i := range options {
+		if c.Takes(&options[i].Attributes) {
+			out = append(out, options[i])
+		}
+	}
+	return out
+}
+
+// medianOf returns the median of waits, and leaves their order.
+func (c *comparison) medianOf(waits []float64) float64 {
+	c.sorted = append(c.sorted[:0], waits...)
+	return median(c.sorted)
 }
 
 // candidate is an option that the simulation starts sooner.
 type candidate struct {
-	Option
+	*Option
 	coupling
 	gain float64 // difference of the simulated medians
 }
 
-// best returns the first option whose forecast is materially sooner. options are sorted from the smallest change to the
-// largest. The cheap simulation decides the order of the forecasts: first the options from the smallest change that
-// gains at least half of the largest simulated gain, in their order; then the smaller changes, the largest first.
-func (c *comparison) best(options []Option) (Option, bool) {
-	var all []candidate
-	most := 0.
-	for _, o := range options {
-		one, ok := c.simulate(o)
-		if !ok || one.probability() < LeastProbability {
+// best returns the first option whose forecast is materially sooner, nil if there is none. options are sorted from the
+// smallest change to the largest. The cheap simulation decides the order of the forecasts: first the options from the
+// smallest change that gains at least half of the largest simulated gain, in their order; then the smaller changes, the
+// largest first.
+func (c *comparison) best(options []Option) *Option {
+	var room [16]candidate
+	all, most := room[:0], 0.
+	for i := range options {
+		one := candidate{Option: &options[i]}
+		if !c.simulate(&one) || one.probability() < LeastProbability {
 			continue
 		}
+		one.gain = c.median - c.medianOf(one.option)
 		most = max(most, one.gain)
 		all = append(all, one)
+		c.waited = nil // the candidate keeps it
 	}
 	mild := slices.IndexFunc(all, func(o candidate) bool { return o.gain >= most/2 })
 	if mild < 0 {
-		return Option{}, false
+		return nil
 	}
 	slices.Reverse(all[:mild])
 	all = append(all[mild:], all[:mild]...)
 	for i := range all[:min(len(all), mostForecasts)] {
-		if c.forecast(&all[i]) && proposed(&all[i].Option, c.Wait) {
-			return all[i].Option, true
+		if c.forecast(&all[i]) && proposed(all[i].Option, c.Wait) {
+			return all[i].Option
 		}
 	}
-	return Option{}, false
+	return nil
 }
 
-// simulate simulates an option in the futures of the request. It returns false if that is impossible.
-func (c *comparison) simulate(o Option) (candidate, bool) {
-	r := c.PrioritizedRequest(&o.Attributes)
-	waits := c.futures.Waits(&r)
+// simulate simulates an option in the futures of the request. It returns false if that is impossible. The waits stay in
+// c.waited.
+func (c *comparison) simulate(o *candidate) bool {
+	c.request = c.PrioritizedRequest(&o.Attributes)
+	waits := c.futures.Waits(&c.request, c.waited[:0])
 	if waits == nil {
-		return candidate{}, false
+		return false
 	}
+	c.waited = waits
 	couple := independent
 	if c.Engine.SamePool(o.Queue, c.Request.Queue) && len(waits) == len(c.waits) {
 		couple = sameFutures
 	}
-	one := candidate{Option: o, coupling: couple(c.waits, waits)}
-	one.gain = median(slices.Clone(c.waits)) - median(waits)
-	return one, true
+	o.coupling = couple(c.waits, waits)
+	return true
 }
 
 // forecast forecasts a candidate like any request, and couples it with the request. It returns false if there is no
 // forecast.
 func (c *comparison) forecast(o *candidate) bool {
-	r := c.PrioritizedRequest(&o.Attributes)
-	if o.Quantiles = c.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
+	c.request = c.PrioritizedRequest(&o.Attributes)
+	if o.Quantiles = c.Engine.Forecast(&c.request).Quantiles; o.Quantiles == nil {
 		return false
 	}
 	if len(c.Pool(o.Queue).Outages) > 0 {
@@ -215,7 +240,7 @@ func smaller(a *job.Attributes, keep float64) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return nil
 	}
-	var sizes []int
+	sizes := make([]int, 0, 48)
 	for _, part := range []int{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64} {
 		if a.Procs%part == 0 {
 			sizes = append(sizes, a.Procs/part)
@@ -228,7 +253,7 @@ func smaller(a *job.Attributes, keep float64) []Option {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	slices.Reverse(sizes)
-	var out []Option
+	out := make([]Option, 0, len(sizes))
 	for _, n := range sizes {
 		o := Option{Changes: ChangeProcs, Attributes: *a}
 		if o.Procs = n; a.Nodes > 0 {
@@ -254,8 +279,9 @@ func RoundLimits() []time.Duration {
 // shorter returns options with shorter time limits that users round to, longest first. They are at least the share keep
 // of the request's limit. For a request without a limit they are at least an hour.
 func shorter(a *job.Attributes, keep float64) []Option {
-	var out []Option
-	for _, limit := range RoundLimits() {
+	limits := RoundLimits()
+	out := make([]Option, 0, len(limits))
+	for _, limit := range limits {
 		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit.Seconds() < keep*a.TimeLimit.Seconds()) ||
 			a.TimeLimit == 0 && limit < time.Hour {
 			continue
@@ -271,31 +297,28 @@ func shorter(a *job.Attributes, keep float64) []Option {
 // queue, these decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs there
 // now.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool) []Option {
-	reported := map[string]bool{}
-	if v.Facts != nil {
-		for i := range v.Facts.Queues {
-			reported[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
-		}
-	}
 	c := v.index()
+	c.buildQueues(v)
 	takes := func(queue string) bool {
-		if open, known := reported[queue]; known {
-			return open
+		if facts := c.reported[queue]; facts != nil {
+			return admits(facts, a)
 		}
 		return c.took(queue, a.Procs, a.TimeLimit)
 	}
-	var out []Option
-	for _, name := range v.Queues() {
-		o := Option{Changes: ChangeQueue, Attributes: *a}
-		o.Queue, o.QOS = name, ""
+	out := make([]Option, 0, min(len(c.queues), mostQueues))
+	for _, name := range c.queues {
+		if len(out) == mostQueues {
+			break
+		}
 		pool := v.Pool(name)
-		d := pool.Dimension(&o.Attributes)
-		if name == a.Queue || !takes(name) || !admitted(&o.Attributes) ||
-			!pool.Fits(name, pool.Size(&o.Attributes, d), d) {
+		d := pool.Dimension(a)
+		if name == a.Queue || !takes(name) || !pool.Fits(name, pool.Size(a, d), d) {
 			continue
 		}
-		if out = append(out, o); len(out) == mostQueues {
-			break
+		out = append(out, Option{Changes: ChangeQueue, Attributes: *a})
+		o := &out[len(out)-1]
+		if o.Queue, o.QOS = name, ""; !admitted(&o.Attributes) {
+			out = out[:len(out)-1]
 		}
 	}
 	return out

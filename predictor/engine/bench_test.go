@@ -225,7 +225,7 @@ func BenchmarkPivots(b *testing.B) {
 		view := e.View(clock)
 		for name, work := range map[string]func(){
 			"First": func() { e.View(clock).Pivots(&r) }, "Next": func() { view.Pivots(&r) },
-			"Waiting": func() { view.PivotsOf("batch", id) }, "Futures": func() { view.Futures().Waits(&r) },
+			"Waiting": func() { view.PivotsOf("batch", id) }, "Futures": func() { view.Futures().Waits(&r, nil) },
 		} {
 			b.Run(c.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

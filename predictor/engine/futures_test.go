@@ -12,7 +12,7 @@ func rises(t *testing.T, v *View, queue string, sizes []int, limits []float64) {
 	t.Helper()
 	f, differ := v.Futures(), 0
 	ask := func(n int, limit float64) []float64 {
-		w := f.Waits(&track.Request{Queue: queue, Procs: n, Limit: limit})
+		w := f.Waits(&track.Request{Queue: queue, Procs: n, Limit: limit}, nil)
 		if len(w) == 0 {
 			t.Fatalf("%d processors, %v s: no waits", n, limit)
 		}
@@ -60,11 +60,11 @@ func TestFuturesOfALargePool(t *testing.T) {
 	check(t, err)
 	for _, n := range sizes {
 		r := track.Request{Queue: "batch", Procs: n, Limit: 3600}
-		if a, b := e.View(clock).Futures().Waits(&r), v.Futures().Waits(&r); !slices.Equal(a, b) {
+		if a, b := e.View(clock).Futures().Waits(&r, nil), v.Futures().Waits(&r, nil); !slices.Equal(a, b) {
 			t.Errorf("%d processors: %v, restored %v", n, a, b)
 		}
 	}
-	if w := e.View(clock).Futures().Waits(&track.Request{Queue: "batch", Procs: 5000}); w != nil {
+	if w := e.View(clock).Futures().Waits(&track.Request{Queue: "batch", Procs: 5000}, nil); w != nil {
 		t.Errorf("more than the pool has: %v", w)
 	}
 }
@@ -78,10 +78,10 @@ func TestFuturesOfAWaitingJob(t *testing.T) {
 	e.Submit(1100, 7, first)
 	e.Submit(1100, 8, last)
 	v := e.View(1300)
-	if a, b := v.WaitsOfJob("q", 8), v.FuturesWithout(8).Waits(&last); len(a) == 0 || !slices.Equal(a, b) {
+	if a, b := v.WaitsOfJob("q", 8), v.FuturesWithout(8).Waits(&last, nil); len(a) == 0 || !slices.Equal(a, b) {
 		t.Errorf("the last job: %v, in its stead %v", a, b)
 	}
-	a, b := v.WaitsOfJob("q", 7), v.FuturesWithout(7).Waits(&first)
+	a, b := v.WaitsOfJob("q", 7), v.FuturesWithout(7).Waits(&first, nil)
 	if len(a) == 0 || len(a) != len(b) {
 		t.Fatalf("the first job: %v, in its stead %v", a, b)
 	}

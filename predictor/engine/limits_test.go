@@ -116,7 +116,7 @@ func TestLimitsInHints(t *testing.T) {
 		t.Errorf("ann's request waits for %v, want her jobs 1 and 2, one of them in another pool", ids)
 	}
 	futures := v.Futures()
-	own, other := futures.Waits(&ann), futures.Waits(&bob)
+	own, other := futures.Waits(&ann, nil), futures.Waits(&bob, nil)
 	if len(own) == 0 || len(own) != len(other) {
 		t.Fatalf("%d and %d futures", len(own), len(other))
 	}

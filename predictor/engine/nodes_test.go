@@ -78,7 +78,7 @@ func TestNodesKeepRequests(t *testing.T) {
 			t.Errorf("%s: it waits for %+v, want jobs that run", name, p)
 		}
 		futures := v.Futures()
-		own, other := futures.Waits(&c.waits), futures.Waits(&c.atOnce)
+		own, other := futures.Waits(&c.waits, nil), futures.Waits(&c.atOnce, nil)
 		if len(own) == 0 || len(own) != len(other) || slices.Min(own) <= 0 || slices.Max(other) != 0 {
 			t.Errorf("%s: in the same futures %v, what is free %v; want waits and none", name, own, other)
 		}

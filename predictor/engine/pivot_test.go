@@ -80,7 +80,7 @@ func TestPivotsOfTwo(t *testing.T) {
 	if got := v.Pivots(&seven); len(got) != 2 || sum(got) != 1 || got[0].Share < got[1].Share {
 		t.Errorf("7 processors: %+v, want both, together 1, the larger share first", got)
 	}
-	if w := v.Futures().Waits(&seven); len(w) == 0 || slices.Min(w) <= 0 {
+	if w := v.Futures().Waits(&seven, nil); len(w) == 0 || slices.Min(w) <= 0 {
 		t.Errorf("simulated %v", w)
 	}
 	small := small(t, false)
@@ -188,7 +188,7 @@ func TestPolicyTold(t *testing.T) {
 		e.SetPool("q", p)
 		v := fill(e)
 		policy, source := v.Policy("q")
-		got := slices.Max(v.Futures().Waits(&fits)) == 0
+		got := slices.Max(v.Futures().Waits(&fits, nil)) == 0
 		if policy != c.policy || source != c.source || got != c.sooner {
 			t.Errorf("%s: %v, %v, starts at once %v; want %v, %v, %v", c.name, policy, source, got, c.policy,
 				c.source, c.sooner)

@@ -85,10 +85,15 @@ func (v *View) FuturesWithout(id uint64) *Futures {
 }
 
 // Waits returns the waits of a request that is submitted now, in seconds, by future. For any two requests of one
-// pool, element i belongs to the same future. It is nil if the simulation is impossible.
-func (f *Futures) Waits(r *track.Request) []float64 {
-	ranked := f.view.ranked(r)
-	return f.played.Waits(f.view.poolOf(ranked.Queue), ranked)
+// pool, element i belongs to the same future. It is nil if the simulation is impossible. The result may use the memory
+// of room, whose values are overwritten; room may be nil.
+func (f *Futures) Waits(r *track.Request, room []float64) []float64 {
+	clean := r.Clean()
+	pool := f.view.poolOf(clean.Queue)
+	if pool.Large {
+		return pool.TableWaits(&clean, room)
+	}
+	return f.played.Waits(pool, f.view.resolve(&clean).ranked())
 }
 
 // WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is

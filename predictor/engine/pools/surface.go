@@ -116,18 +116,19 @@ func (t *waitSurface) find(r *track.Request) *Simulated {
 	return s
 }
 
-// waitsByFuture returns the waits of a request in the futures of the table, at the next larger size and limit; nil if
-// there are none.
-func (t *waitSurface) waitsByFuture(r *track.Request) []float64 {
+// waitsByFuture appends the waits of a request in the futures of the table, at the next larger size and limit, to out.
+// It returns nil if there are none.
+func (t *waitSurface) waitsByFuture(r *track.Request, out []float64) []float64 {
 	i, ok := t.index(r)
 	if !ok {
 		return nil
 	}
-	out := make([]float64, t.replays)
-	for k, w := range t.waits[i*t.replays:][:t.replays] {
-		if out[k] = float64(w); w != w {
+	out = slices.Grow(out, t.replays)
+	for _, w := range t.waits[i*t.replays:][:t.replays] {
+		if w != w {
 			return nil
 		}
+		out = append(out, float64(w))
 	}
 	return out
 }
