@@ -246,7 +246,7 @@ func BenchmarkRow(b *testing.B) {
 		e, clock := cluster(b, c.runs, c.waits, c.users, Config{First: 1e9})
 		v := e.View(clock)
 		r := track.Request{Queue: "batch", User: "u1", Procs: 8, Limit: 3600}
-		j, experts := v.resolve(&r), unasked().features
+		j, experts := v.resolve(&r, nil), unasked().features
 		old, err := newFeatures([]string{"vacancy", "fitting", "crowd", "newest", "alike", "history", "flow", "hazard",
 			"clock"}, nil)
 		check(b, err)

@@ -109,7 +109,7 @@ func (e *Engine) Knows(after string) bool { return e.tracker.Knows(after) }
 
 // observe records the state of the pool before a submission, to learn the order of starts.
 func (e *Engine) observe(v *View, id uint64, r *track.Request) {
-	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r).ranked())
+	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r, nil).ranked(nil))
 }
 
 // enter adds a job that has been waiting since its submission. If it has no forecast, only facts are learnt from its

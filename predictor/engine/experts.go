@@ -25,16 +25,22 @@ type expertFeatures struct {
 // scratch is memory that consecutive forecasts reuse.
 type scratch struct {
 	pools.Scratch
-	heads heads
-	row   []float32 // the features of the newest request
-	wide  []float64 // the same features as float64
-	ranks []uint16  // the ranks of the features
+	heads   heads
+	row     []float32 // the features of the newest request
+	wide    []float64 // the same features as float64
+	ranks   []uint16  // the ranks of the features
+	request resolvedRequest
+	ranked  pools.RankedRequest
 }
+
+// forget drops the request, which refers to facts of its view.
+func (c *scratch) forget() { c.request, c.ranked = resolvedRequest{}, pools.RankedRequest{} }
 
 // forecast collects the forecasts of all experts. The most informed expert is the forecast's basis. The row of
 // features is in the scratch memory, see keepRow.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
-	j, g := v.resolve(r), unasked()
+	j, g := v.resolve(r, &c.request), unasked()
+	defer c.forget()
 	var downey sync.WaitGroup
 	if c.Workers > 1 && v.laws != nil {
 		downey.Go(func() { v.addDowney(j, g, c) })
@@ -81,7 +87,8 @@ const rowReplicas = 8
 
 // rowOf collects the features of a request without a forecast, and the answers of the experts that the features need.
 func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
-	j, g := v.resolve(r), unasked()
+	j, g := v.resolve(r, &c.request), unasked()
+	defer c.forget()
 	c.Replicas = rowReplicas
 	defer func() { c.Replicas = 0 }()
 	v.addBounds(j, g)
@@ -210,7 +217,7 @@ func (v *View) addRecent(j *resolvedRequest, g *pendingForecast) {
 // results of the simulation.
 func (v *View) addSimulation(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
-	ranked := j.ranked()
+	ranked := j.ranked(&c.ranked)
 	room := f.Count(v.Instant, ranked)
 	g.JobsAhead, g.ProcsAhead, g.Free, g.Needed = room.JobsAhead, room.ProcsAhead, room.Free, room.Needed
 	var s *pools.Simulated

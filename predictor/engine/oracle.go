@@ -26,7 +26,7 @@ func (r *featureRow) oracleFeatures() {
 	known := r.pool.WithRuntimes(r.features.oracle, r.Instant)
 	v := known.Vacancy(r.Instant, &r.Request, &r.scratch.Scratch).ByExpected
 	r.add(logOf(v.Seconds), v.InAnHour, v.InFourHours)
-	r.add(known.PlayOrders(r.Instant, r.resolvedRequest.ranked(), &r.scratch.Scratch)[:pools.OrderCount()]...)
+	r.add(known.PlayOrders(r.Instant, r.resolvedRequest.ranked(nil), &r.scratch.Scratch)[:pools.OrderCount()]...)
 }
 
 // silentExperts returns, by expert, whether it is left out; nil if none is. The error names an unknown expert.

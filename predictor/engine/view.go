@@ -69,9 +69,12 @@ func (v *View) LastRequest(user string) (track.Request, bool) {
 // unknown. With an empty account, the account that the user has used most counts.
 func (v *View) ShareFactor(account, user string) float64 { return v.moves.ShareFactor(account, user) }
 
-// resolve looks up the classes and indices of a request.
-func (v *View) resolve(r *track.Request) *resolvedRequest {
-	j := &resolvedRequest{Request: *r, size: track.SizeClass(r.Procs), limit: track.LimitClass(r.Limit)}
+// resolve looks up the classes and indices of a request. The result is in the given memory; nil for new memory.
+func (v *View) resolve(r *track.Request, j *resolvedRequest) *resolvedRequest {
+	if j == nil {
+		j = new(resolvedRequest)
+	}
+	*j = resolvedRequest{Request: *r, size: track.SizeClass(r.Procs), limit: track.LimitClass(r.Limit)}
 	if i, ok := v.Queues.Index[r.Queue]; ok {
 		j.queue = v.Queues.All[i]
 	} else {
@@ -102,17 +105,21 @@ func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
 	return &w
 }
 
-// ranked returns a request with the inputs of orders of starts.
-func (j *resolvedRequest) ranked() *pools.RankedRequest {
-	return &pools.RankedRequest{Request: j.Request, User: j.user.Number, Expected: j.expected,
+// ranked returns a request with the inputs of orders of starts. The result is in the given memory; nil for new memory.
+func (j *resolvedRequest) ranked(r *pools.RankedRequest) *pools.RankedRequest {
+	if r == nil {
+		r = new(pools.RankedRequest)
+	}
+	*r = pools.RankedRequest{Request: j.Request, User: j.user.Number, Expected: j.expected,
 		QueueWait: j.queue.Recent.Slow.Value(), Use: j.user.Use, Bounds: j.bounds, Preempts: j.preempts,
 		Linked: j.linked, Beside: j.beside}
+	return r
 }
 
 // ranked resolves a request and returns it with the inputs of orders of starts.
 func (v *View) ranked(r *track.Request) *pools.RankedRequest {
 	clean := r.Clean()
-	return v.resolve(&clean).ranked()
+	return v.resolve(&clean, nil).ranked(nil)
 }
 
 // poolOf returns the pool of a queue.

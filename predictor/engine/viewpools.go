@@ -93,7 +93,7 @@ func (f *Futures) Waits(r *track.Request, room []float64) []float64 {
 	if pool.Large {
 		return pool.TableWaits(&clean, room)
 	}
-	return f.played.Waits(pool, f.view.resolve(&clean).ranked())
+	return f.played.Waits(pool, f.view.resolve(&clean, nil).ranked(nil))
 }
 
 // WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is
