@@ -296,7 +296,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	shown := servedByID(after)
 	for id, f := range servedByID(before) {
 		got := shown[id]
-		if f.Quantiles == nil || !slices.ContainsFunc(before.OpenForecasts, func(w accuracy.Waiting) bool {
+		if f.Quantiles == nil || !slices.ContainsFunc(before.OpenForecasts, func(w *accuracy.Waiting) bool {
 			return slices.Equal(w.Quantiles, f.Quantiles)
 		}) {
 			continue // these forecasts are made when their instant has ended

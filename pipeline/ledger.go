@@ -20,6 +20,8 @@ type openForecast struct {
 	accuracy.Forecast
 	// View is the view from which the forecast will be made; nil if it has been made.
 	View *submissionView `json:"-"`
+	// published is the forecast in the newest view; nil if there is none. Later views share it until it changes.
+	published *accuracy.Waiting
 }
 
 // ledger predicts every job at its submission and scores the forecast at the job's start.
@@ -517,10 +519,19 @@ func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Learning = l.feeder.engine.Stats()
 	v.Scores, v.Recent = l.record.Snapshot()
 	v.Decided = l.record.Decisions.AsOf(l.instant)
-	v.OpenForecasts = make([]accuracy.Waiting, 0, len(l.open))
+	v.OpenForecasts = make([]*accuracy.Waiting, 0, len(l.open))
 	for _, o := range l.open {
 		if w, ok := o.Waiting(); ok {
-			v.OpenForecasts = append(v.OpenForecasts, w)
+			v.OpenForecasts = append(v.OpenForecasts, o.publish(&w))
 		}
 	}
+}
+
+// publish returns an immutable copy of a forecast. It is the one of the newest view if the forecast has not changed.
+func (o *openForecast) publish(w *accuracy.Waiting) *accuracy.Waiting {
+	if o.published == nil || !o.published.Same(w) {
+		made := *w
+		o.published = &made
+	}
+	return o.published
 }

@@ -27,8 +27,8 @@ func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accura
 		out.Until = &in.Until
 	}
 	_, out.AgeSeconds, out.Stale = s.AsOf(v)
-	for i := range v.OpenForecasts {
-		if w := &v.OpenForecasts[i]; in.Queue == "" || w.Queue == in.Queue {
+	for _, w := range v.OpenForecasts {
+		if in.Queue == "" || w.Queue == in.Queue {
 			found.AddWaiting(w)
 		}
 	}

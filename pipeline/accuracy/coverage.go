@@ -20,6 +20,16 @@ type Waiting struct {
 	Replayed  bool
 }
 
+// Same reports whether two forecasts of one job are the same. It compares slices by their memory, because quantiles and
+// peers do not change once they are made.
+func (w *Waiting) Same(as *Waiting) bool {
+	return w.Queue == as.Queue && w.Procs == as.Procs && w.Submit.Equal(as.Submit) && w.Replayed == as.Replayed &&
+		sameMemory(w.Quantiles, as.Quantiles) && sameMemory(w.Peers, as.Peers)
+}
+
+// sameMemory reports whether two slices have the same length and the same elements in memory.
+func sameMemory[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 // LevelCoverage reports the outcomes of the quantiles of one level as of an instant. The histogram has the
 // submissions whose quantile has passed.
 type LevelCoverage struct {

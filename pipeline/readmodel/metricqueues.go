@@ -49,8 +49,7 @@ func (v *View) MetricDecided() (map[accuracy.Key]*accuracy.DecidedCounts, map[st
 // instant.
 func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
 	out := map[string]*[2]accuracy.WaitingPast{}
-	for i := range v.OpenForecasts {
-		w := &v.OpenForecasts[i]
+	for _, w := range v.OpenForecasts {
 		queue := v.MetricQueue(w.Queue)
 		if out[queue] == nil {
 			out[queue] = accuracy.NewWaitingByMade()

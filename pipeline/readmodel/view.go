@@ -56,7 +56,7 @@ type View struct {
 	Decided accuracy.Decided
 	// OpenForecasts are the forecasts of the waiting jobs, including tasks of arrays, in no particular order. Readers
 	// must not change them.
-	OpenForecasts []accuracy.Waiting
+	OpenForecasts []*accuracy.Waiting
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
