@@ -29,7 +29,7 @@ type AccuracyGroup struct {
 	Newest  map[string]NewestCoverage `json:"newest,omitempty" doc:"for a queue with all sizes, by level: the submissions whose quantile passed last, independent of since; the metrics and the alert show these"`
 	Parts   *PartsAccuracy            `json:"parts,omitempty" doc:"accuracy of waitcast for the two parts of the wait and for the whole, over jobs that started; left out if there are none"`
 	Reasons *ReasonAccuracy           `json:"reasons,omitempty" doc:"how often the cause predicted at the submission was the first reason on which the scheduler's listings agreed; left out if there are none"`
-	Methods []MethodAccuracy          `json:"methods" doc:"waitcast, then other methods on those of its jobs for which they had a forecast"`
+	Methods []MethodAccuracy          `json:"methods" doc:"waitcast, then other methods on the jobs for which they had a forecast"`
 }
 
 // PartsAccuracy has the accuracy of the forecasts of the parts of waits, all over the same jobs.
@@ -43,9 +43,9 @@ type PartsAccuracy struct {
 type PartAccuracy struct {
 	N             int64                 `json:"n" doc:"jobs that started; all figures are over these"`
 	Nonzero       int64                 `json:"nonzero" doc:"number of these jobs whose part was a second or longer"`
-	Coverage      map[string][2]float64 `json:"coverage" doc:"by level: the share of parts shorter than the quantile (rounded down to whole seconds), and of those up to it (rounded up)"`
+	Coverage      map[string][2]float64 `json:"coverage" doc:"by level: the share of parts shorter than the quantile (rounded down to whole seconds), and the share of parts up to the quantile (rounded up)"`
 	LogPinball    map[string]float64    `json:"log_pinball" doc:"by level: the mean pinball loss of ln(part + 60 s); the lower the better"`
-	WithinFactor2 float64               `json:"within_factor_2" doc:"share of medians within a factor 2 of the part, both with 60 s added"`
+	WithinFactor2 float64               `json:"within_factor_2" doc:"share of medians within a factor of 2 of the part, after 60 s are added to both"`
 }
 
 // ReasonAccuracy reports how often the predicted cause is the one that the scheduler reported.
@@ -53,7 +53,7 @@ type ReasonAccuracy struct {
 	Jobs   int64                       `json:"jobs" doc:"jobs with a forecast that waited until two listings of the scheduler agreed about the reason"`
 	Agreed int64                       `json:"agreed" doc:"number of these jobs whose predicted cause was the scheduler's"`
 	Share  float64                     `json:"share" doc:"agreed divided by jobs"`
-	Counts map[string]map[string]int64 `json:"counts" doc:"jobs by predicted cause (resources, priority, limit, hold, unavailable), then by the scheduler's; without zeros"`
+	Counts map[string]map[string]int64 `json:"counts" doc:"jobs by predicted cause (resources, priority, limit, hold, unavailable), then by the scheduler's cause; without zeros"`
 }
 
 // NewestCoverage is the coverage of the newest decided submissions of a queue. All submissions count as long as there
@@ -69,11 +69,11 @@ type NewestCoverage struct {
 type MethodAccuracy struct {
 	Method        string                `json:"method" doc:"waitcast, qbets, limits (the plan from the time limits), downey_combined"`
 	N             int64                 `json:"n" doc:"jobs that started; log_pinball and within_factor_2 are over these"`
-	Coverage      map[string][2]float64 `json:"coverage" doc:"by level, over all submissions whose quantile has passed: the share of waits shorter than the quantile (rounded down to whole seconds), and of those up to it (rounded up); the level of a perfect forecast lies between the two. The other jobs represent those that were cancelled before (inverse probability of censoring)"`
+	Coverage      map[string][2]float64 `json:"coverage" doc:"by level, over all submissions whose quantile has passed: the share of waits shorter than the quantile (rounded down to whole seconds), and the share of waits up to the quantile (rounded up); the level of a perfect forecast lies between the two. The other jobs represent those that were cancelled before (inverse probability of censoring)"`
 	Unweighted    map[string][2]float64 `json:"coverage_unweighted" doc:"the same without the jobs that were cancelled before their quantile"`
 	Outcomes      map[string]Outcomes   `json:"outcomes" doc:"by level: the numbers of submissions behind coverage"`
 	LogPinball    map[string]float64    `json:"log_pinball" doc:"by level: the mean pinball loss of ln(wait + 60 s); the lower the better"`
-	WithinFactor2 float64               `json:"within_factor_2" doc:"share of medians within a factor 2 of the wait, both with 60 s added"`
+	WithinFactor2 float64               `json:"within_factor_2" doc:"share of medians within a factor of 2 of the wait, after 60 s are added to both"`
 	Waitcast      map[string]float64    `json:"waitcast_log_pinball,omitempty" doc:"for another method: the loss of waitcast on the same jobs"`
 }
 

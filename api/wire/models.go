@@ -87,7 +87,7 @@ type LublinRuntime struct {
 	Second        Gamma   `json:"second" doc:"second Gamma law of ln runtime"`
 	P             float64 `json:"p" doc:"weight of the first law among all jobs"`
 	A             float64 `json:"a" doc:"the weight of the first law for s processors is a s + b, bounded to 0 to 1"`
-	B             float64 `json:"b" doc:"see a"`
+	B             float64 `json:"b" doc:"the constant of that line; see a"`
 	KS            float64 `json:"ks" doc:"Kolmogorov-Smirnov distance of all runtimes from the law with weight p"`
 	AllKS         float64 `json:"all_ks" doc:"the same with the weight by size"`
 	LogLikelihood float64 `json:"log_likelihood" doc:"log-likelihood of the fit"`

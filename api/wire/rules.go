@@ -25,7 +25,7 @@ type StartOrder struct {
 type StartEffect struct {
 	Attribute string  `json:"attribute" doc:"the attribute in which the two jobs differ" enum:"time_limit,size,expected_runtime,own_jobs_ahead,queue_wait,usage"`
 	First     string  `json:"first" enum:"less,more" doc:"whether the job with less or with more of the attribute goes first"`
-	Share     float64 `json:"share" doc:"share of the pairs in which it does"`
+	Share     float64 `json:"share" doc:"share of the pairs in which this job goes first"`
 	Pairs     int     `json:"pairs" doc:"pairs of jobs that waited together and whose attributes differ by at least a factor of two"`
 }
 
@@ -57,7 +57,7 @@ type StartTimes struct {
 // LimitTimes are the times at which jobs of some time limits start, and at which they hardly ever start.
 type LimitTimes struct {
 	OverSeconds float64    `json:"over_seconds" doc:"the time limits concerned are longer than this"`
-	UpToSeconds *float64   `json:"up_to_seconds" doc:"and at most this; null: all longer ones, and jobs without a limit"`
+	UpToSeconds *float64   `json:"up_to_seconds" doc:"the time limits concerned are at most this; null: all longer limits, and jobs without a limit"`
 	Open        []WeekTime `json:"open" doc:"times at which these jobs start"`
 	Shut        []WeekTime `json:"shut" doc:"times at which they hardly ever start"`
 	OpenStarts  float64    `json:"open_starts" doc:"starts in the open times; starts from a quarter of a year ago count half"`

@@ -65,8 +65,8 @@ type Method struct {
 	Name          string   `json:"name" doc:"downey_a, downey_b, downey_combined, exact or its replacement behind a queue (first come, first served); and the experts that the forecast combines: trees, trees_recent, linear, simulation, simulation_corrected, qbets, limits, recent, user_last"`
 	MedianSeconds *float64 `json:"median_seconds" doc:"its median wait, seconds; null if it has no forecast"`
 	// The next two members are the interval for the true value of MedianSeconds, which is sampled.
-	MedianLowSeconds  *float64   `json:"median_low_seconds,omitempty" doc:"for a method with random draws: with 95 % certainty, the median of endless draws is not below this"`
-	MedianHighSeconds *float64   `json:"median_high_seconds,omitempty" doc:"and not above this"`
+	MedianLowSeconds  *float64   `json:"median_low_seconds,omitempty" doc:"for a method with random draws: lower end of an interval that contains the median of endless draws with 95 % certainty"`
+	MedianHighSeconds *float64   `json:"median_high_seconds,omitempty" doc:"upper end of the interval that begins at median_low_seconds"`
 	Draws             int        `json:"draws,omitempty" doc:"number of its draws"`
 	Ignores           []string   `json:"ignores,omitempty" enum:"backfilling,priorities,limits,later_arrivals,queue,time_limit,early_ends" doc:"causes of waits that it ignores. backfilling: later jobs may start first; priorities; limits: limits of a QOS or an association; later_arrivals: jobs that come later and go first; queue: the running and waiting jobs; time_limit: the job's own; early_ends: jobs end before their time limits"`
 	CannotSay         *CannotSay `json:"cannot_say,omitempty" doc:"why the method has no forecast; left out if it has one"`
@@ -145,7 +145,7 @@ type Cause struct {
 	Class          string     `json:"class" doc:"class of the cause" enum:"resources,priority,limit,hold,unavailable"`
 	Detail         string     `json:"detail" doc:"the cause in words: the limit, the number of jobs ahead"`
 	Action         string     `json:"action" doc:"what the user can do"`
-	BlockedSeconds *Quantiles `json:"blocked_seconds,omitempty" doc:"for a limit: how long limits keep the job from starting, whatever is free; part of the wait"`
+	BlockedSeconds *Quantiles `json:"blocked_seconds,omitempty" doc:"for a limit: how long limits keep the job from starting, no matter how much is free; a part of the wait"`
 	ComesFree      *Freed     `json:"comes_free,omitempty" doc:"for a limit: how much its jobs give back when they end, up to the amount that the job needs; left out if unknown"`
 }
 
