@@ -223,6 +223,9 @@ func demoCommand() *cobra.Command {
 			if !(o.Speed > 0 && o.Speed <= 1e6) {
 				return usageError{errors.New("--speed must be a number above 0, at most 1e6")}
 			}
+			if o.History < 0 {
+				return usageError{errors.New("--history must not be negative")}
+			}
 			log, err := daemon.NewLogger(config.Log{Level: logLevel, Format: "console"})
 			if err != nil {
 				return usageError{err}
@@ -244,6 +247,9 @@ func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the simulated workload")
 	f.BoolVar(&o.Open, "open", true, "open the page in a browser, on a terminal of a desktop")
 	f.StringVar(logLevel, "log-level", "warn", "debug, info, warn or error")
+	// Hidden: a short history trains too few forecasts to show anything. It is enough to test how the command ends.
+	f.DurationVar(&o.History, "history", 0, "simulated time that is learnt before the start; 0 means 50 hours")
+	_ = f.MarkHidden("history") // it exists
 }
 
 // isTerminal reports whether the file is a terminal, on which a line can be overwritten.
