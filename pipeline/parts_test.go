@@ -316,6 +316,23 @@ func TestBeginTimeBehindALimit(t *testing.T) {
 	}
 }
 
+// TestBeginTimeOfAJobSubmittedWhileSqueueRan proves that a begin time counts in the forecast even if the job was
+// submitted after the call of squeue began that shows it, so that the time of the listing is before the submission.
+func TestBeginTimeOfAJobSubmittedWhileSqueueRan(t *testing.T) {
+	store := &memory{}
+	s := newSlurmStage(t, slurmConfig(), store)
+	facts := event(job.Machine, job.MachineID, 0)
+	facts.Facts = &job.Facts{Queues: []job.QueueFacts{{Name: "a"}},
+		Nodes: []job.NodeGroup{{Queues: []string{"a"}, Count: 4, Node: job.NodeResources{Procs: 8}}}}
+	s.deliver(s.squeue, facts)
+	s.deliver(s.log, event(job.Submit, "1", 10.5))
+	s.list(10.25, listed{id: "1", user: "ann", procs: 8, submit: 10, eligible: 300, reason: "BeginTime"})
+	s.deliver(s.log, event(job.Start, "1", 310))
+	if len(store.rows) != 1 || len(store.rows[0].Quantiles) == 0 || store.rows[0].Quantiles[0] < 289 {
+		t.Errorf("rows %+v, want one whose forecast is at least 289 s", store.rows)
+	}
+}
+
 // TestCauseOfADependencyInABurst proves that the predicted cause of a job that waits for one submitted just before it
 // is a hold, even if the log has not shown the other job yet.
 func TestCauseOfADependencyInABurst(t *testing.T) {

@@ -299,6 +299,9 @@ func (c *comparison) known(r *row, live *Live) {
 	}
 	held := r.phase == waiting && r.blocked && live.Start.IsZero()
 	news.ID, news.Time, news.Cluster, news.Live = r.id, c.at, c.cfg.Options.Cluster, !c.first
+	if r.phase == waiting && live.Start.IsZero() && live.Submit.After(c.at) { // it was submitted while squeue ran
+		news.Time = live.Submit
+	}
 	switch {
 	case held && (!live.Held || r.reason != "" && r.reason != live.Reason):
 		news.Kind, news.Reason = job.Hold, r.reason

@@ -242,6 +242,23 @@ func TestSnapshotBesideALog(t *testing.T) {
 	}
 }
 
+// TestJobSubmittedWhileSqueueRan proves that the reason of a waiting job counts even if the job was submitted after the
+// call of squeue began, so that the time of the snapshot is before the submission.
+func TestJobSubmittedWhileSqueueRan(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(event(job.Submit, "5", at(20).Add(500*time.Millisecond), job.Attributes{}, job.Times{}))
+	row := shown{id: "5", submit: 20, reason: "BeginTime"}
+	if got := s.snap(20, row); got != "20:5-hold" {
+		t.Errorf("changes %q", got)
+	}
+	if j := s.state.Job("5"); !j.Held || j.Reason != "BeginTime" || j.Procs != 2 {
+		t.Errorf("the picture has %+v, want it to be held", j)
+	}
+	if got := s.snap(35, row); got != "35:5-update" { // the reason has settled
+		t.Errorf("changes of the next snapshot %q", got)
+	}
+}
+
 // TestFrequentSnapshotsSettleLater proves that two snapshots in quick succession do not settle a reason, because the
 // scheduler may not have examined its jobs between them.
 func TestFrequentSnapshotsSettleLater(t *testing.T) {
