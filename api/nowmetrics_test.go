@@ -37,7 +37,7 @@ func (f *fixture) series(name string) string {
 func (f *fixture) value(name string) float64 {
 	f.Helper()
 	v := math.NaN()
-	_, _ = fmt.Sscan(f.series(name), &v) // it stays NaN
+	_, _ = fmt.Sscan(f.series(name), &v) // v stays NaN if there is no number
 	return v
 }
 

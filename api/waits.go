@@ -17,7 +17,7 @@ func (s *Server) registerWaits(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "post-wait", Method: http.MethodPost, Path: waitsPath,
 		Summary:      "How long would the job wait with other sizes, time limits and queues?",
-		MaxBodyBytes: -1, BodyReadTimeout: -1, // routes reads it, and bounds both
+		MaxBodyBytes: -1, BodyReadTimeout: -1, // routes reads the body, and bounds both
 		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 			http.StatusServiceUnavailable},
 	}, s.postWait)

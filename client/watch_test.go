@@ -65,7 +65,7 @@ func TestWatchComesBack(t *testing.T) {
 				round++
 				switch round {
 				case 1:
-					return stream(r, readers("retry: 1000\n\n:\n\n"+sizeOf16)), nil // and then the connection is lost
+					return stream(r, readers("retry: 1000\n\n:\n\n"+sizeOf16)), nil // after that the connection is lost
 				case 2:
 					return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 				case 3:

@@ -195,7 +195,7 @@ func TestMissingRecords(t *testing.T) {
 	d.caughtUp()
 	d.wantMetric(events("applied"), "3")
 	d.wantMetric(events("orphan"), "1")
-	d.wantMetric(`waitcast_derived_events_total{cluster="main"}`, "3") // submit and start of 1, submit of 2
+	d.wantMetric(`waitcast_derived_events_total{cluster="main"}`, "3") // submit and start of job 1, submit of job 2
 	d.stop()
 	k := s.kept(t)
 	if len(k.Entries) != 6 {

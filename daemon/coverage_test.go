@@ -131,7 +131,7 @@ func compareMetrics(t *testing.T, answer *wire.Accuracy, series map[string]float
 				equal(float64(g.WaitingPast[level]), "waiting_past{%s", labels)
 				equal(float64(g.Waiting), "waiting{cluster=\"main\",made=%q,queue=%q}", g.Made, g.Queue)
 				n := g.Newest[level]
-				if n.Decided != o.Decided { // all decided forecasts belong to the newest
+				if n.Decided != o.Decided { // all decided forecasts are among the newest
 					t.Errorf("%s %s level %s: %d are among the newest, %d were decided", g.Made, g.Queue, level,
 						n.Decided, o.Decided)
 				}

@@ -93,7 +93,7 @@ clusters:
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/two"}`, "0")
 	add(host("two"), "slurmctld running in background mode")
 	d.eventually("the second is there, and silent", func() bool {
-		return d.isReady() && !slices.ContainsFunc(d.Views()[0].Sources, // its one line is read
+		return d.isReady() && !slices.ContainsFunc(d.Views()[0].Sources, // the only line of the log has been read
 			func(s readmodel.SourceStatus) bool { return s.LastLine.IsZero() })
 	})
 
@@ -166,7 +166,7 @@ func TestRealSlurmFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	away := filepath.Join(c.dir, "away", "slurmctld.log")
-	if err := os.Rename(first, away); err != nil { // its host is gone
+	if err := os.Rename(first, away); err != nil { // the host of the log is gone
 		t.Fatal(err)
 	}
 	var third string

@@ -311,7 +311,7 @@ func (c *geCluster) truths() map[string]geTruth {
 			w := geTruth{truth: truth{submit: asked.submit.to, state: asked.kind, limit: asked.limit},
 				first: asked.submit}
 			if at, ok := asked.deleted[task]; ok {
-				w.gone, w.restarts = at, len(records[id]) // it may have failed to start
+				w.gone, w.restarts = at, len(records[id]) // the job may have failed to start
 			} else {
 				w.account(c.t, id, records[id])
 			}
@@ -337,7 +337,7 @@ func (w *geTruth) account(t *testing.T, id string, records []geAccount) {
 		records = records[len(records)-1:]
 	}
 	last := records[len(records)-1]
-	if at := records[0].submit; !at.IsZero() { // otherwise it was rescheduled by hand, and that record has no times
+	if at := records[0].submit; !at.IsZero() { // a job rescheduled by hand has no times in its first record
 		w.first = span{at, at}
 	}
 	if len(records) > 1 {

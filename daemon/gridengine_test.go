@@ -142,7 +142,7 @@ func (c *geCluster) actedKinds() []geKind {
 		{"no folder", minute, "sleep 2", "-wd /no/such/folder", deleteFailed},
 		{"exit 100", minute, c.once("100", "exit 100"), "", func(id string) {
 			c.fails(id)
-			_, _ = c.try("qmod", "-cj", id) // its status is 1
+			_, _ = c.try("qmod", "-cj", id) // qmod returns the status 1
 		}},
 		{"altered", minute, "sleep 2", "-h -q short.q -pe smp 2", func(id string) {
 			c.run("qalter", "-l", "h_rt=90", "-q", "medium.q", "-pe", "smp", "3", id)
@@ -187,7 +187,7 @@ func (c *geCluster) arrayKinds() []geKind {
 		{"array released", 0, "sleep 2", "-t 1-4 -h", func(id string) { c.qdel(id, "2"); c.run("qrls", id) }},
 		{"array deleted", 0, "sleep 100", "-t 1-4 -tc 2", func(id string) {
 			c.runs(id + ".1")
-			c.runs(id + ".2") // otherwise it may be deleted before its start, which qacct does not show
+			c.runs(id + ".2") // otherwise the task may be deleted before its start, which qacct does not show
 			c.qdel(id, "3", "4")
 			c.run("qdel", id)
 		}},

@@ -177,7 +177,7 @@ func TestHistoryInEveryFormat(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(past, func(a, b ran) int { return a.end.Compare(b.end) })
-	wants := map[bool]map[string]modelstore.Row{} // of a daemon that followed everything; by whether jobs lack names
+	wants := map[bool]map[string]modelstore.Row{} // rows of a daemon that followed the logs, by whether jobs lack names
 	for format, write := range historyFormats() {
 		t.Run(format, func(t *testing.T) {
 			past, all := slices.Clone(past), slices.Clone(all)

@@ -267,7 +267,7 @@ func sameLaws(t *testing.T, s *site, d *running, trace []byte) {
 func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	t.Helper()
 	err := daemon.Store(d.Daemon).Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
-		r.Levels, r.Quantiles = nil, nil // they may contain NaN, which is not equal to itself
+		r.Levels, r.Quantiles = nil, nil // the lists may contain NaN, which is not equal to itself
 		rows = append(rows, r)
 		return nil
 	})

@@ -151,7 +151,7 @@ func TestImportJudged(t *testing.T) {
 // TestImportRefused proves which imports are refused, and with which status and advice.
 func TestImportRefused(t *testing.T) {
 	s := importSite(t, 128)
-	d := s.start(t) // its log does not exist yet, which does not prevent an import
+	d := s.start(t) // the followed log does not exist yet, which does not prevent an import
 	d.wantLog("missing", s.log)
 	token, held := "Bearer "+s.token(t), d.holds()
 	for _, c := range []struct {

@@ -248,7 +248,7 @@ func (k *killer) life() {
 	k.reckon()
 	p := k.spawn()
 	var instant <-chan time.Time
-	if k.rng.IntN(4) == 0 { // while it starts
+	if k.rng.IntN(4) == 0 { // kill the daemon while it starts
 		instant = time.After(time.Duration(k.rng.Int64N(int64(150 * time.Millisecond))))
 	}
 	steps := 25 + k.rng.IntN(15) // steps that remain are written while no daemon runs
@@ -281,7 +281,7 @@ func (k *killer) life() {
 			}
 		}
 	}
-	if steps > 0 && k.rng.IntN(4) > 0 { // while it processes the lines just written, which takes half a millisecond
+	if steps > 0 && k.rng.IntN(4) > 0 { // while the daemon processes the new lines, which takes half a millisecond
 		k.writer.grant(1)
 		steps--
 		<-time.After(time.Duration(k.rng.Int64N(int64(1500 * time.Microsecond))))

@@ -58,8 +58,8 @@ func (c crowd) text() string {
 
 // These are bounds for a daemon that follows a log of 10,000 queues and 30,000 users, in 30,000 jobs.
 const (
-	crowdMemory  = 256 << 20 // of the process
-	crowdMetrics = 5 << 20   // of GET /metrics
+	crowdMemory  = 256 << 20 // maximum memory of the process
+	crowdMetrics = 5 << 20   // maximum size of GET /metrics
 )
 
 // follows starts a daemon on a crowd's log and waits until it has read it.

@@ -73,7 +73,7 @@ func TestReload(t *testing.T) {
 		{"window_jobs: 400", "window_jobs: 400, window_age: 80d"},
 	} {
 		s.edit(t, change[0], change[1])
-		s.add(t, part(i+1)) // some of it is read before, some while, some after
+		s.add(t, part(i+1)) // some lines are read before the reload, some during it, some after it
 		if err := d.Reload(t.Context(), s.load(t)); err != nil {
 			t.Fatal(err)
 		}

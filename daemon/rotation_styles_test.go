@@ -53,7 +53,7 @@ func rotationStyles() []rotationStyle {
 type rotatingWriter struct {
 	t     *testing.T
 	style rotationStyle
-	dir   string // of the log's files
+	dir   string // folder of the log's files
 	path  string
 	rng   *rand.Rand
 

@@ -19,11 +19,11 @@ import (
 type outcome struct {
 	planned
 	seed               uint64
-	number             int // index in its seed, from 0
+	number             int // index in the load of its seed, from 0
 	id                 string
 	asked              time.Time
 	submit, start, end time.Time
-	priority           int64     // at its submission
+	priority           int64     // priority at the submission
 	testOnly           time.Time // the start predicted by sbatch --test-only just before; zero if there is none
 	squeue             estimate  // the first prediction of squeue --start; zero if there is none
 	// served and replayed are quantiles in seconds at the levels of a backtest: those in the daemon's ledger, and those

@@ -18,10 +18,10 @@ import (
 // limitCase has two jobs that use up a limit, and a third job that the limit blocks.
 type limitCase struct {
 	name, qos      string
-	limit          []string // that sacctmgr sets, of the QOS, or of an account where there is none
+	limit          []string // the limit that sacctmgr sets for the QOS, or for an account if there is no QOS
 	queue, account string
 	holders, asker string // users
-	procs          int    // of each job
+	procs          int    // processors of each job
 	needs          string // options of sbatch of each job for GPUs or memory
 	query          string // the same as parameters of GET /v1/wait
 }

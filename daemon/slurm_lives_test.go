@@ -25,7 +25,7 @@ type truth struct {
 	submit, start, end time.Time
 	how                string // ended, requeued, canceled (without a start), lost; from sacct also "ended or requeued"
 	procs              int
-	queue              string // all of them, for a job that requested several and never ran
+	queue              string // all requested queues, for a job that requested several and never ran
 	limit              time.Duration
 	user, account, qos string
 	state              string // sacct's own word

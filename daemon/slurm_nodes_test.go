@@ -21,7 +21,7 @@ type nodeCase struct {
 	name    string
 	holders [2][]string // options of sbatch
 	asker   []string
-	query   string // the same for GET /v1/wait
+	query   string // the same request for GET /v1/wait
 }
 
 // TestRealSlurmNodesDecide uses a real Slurm with free processors, on which fragmented GPUs, fragmented memory or nodes

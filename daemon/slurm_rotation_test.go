@@ -74,7 +74,7 @@ type rotatedSlurm struct {
 	site     *site
 	url      string
 	daemon   *exec.Cmd
-	log      bytes.Buffer // of the daemon
+	log      bytes.Buffer // log of the daemon
 	jobs     []string
 }
 

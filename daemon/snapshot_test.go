@@ -120,7 +120,7 @@ func TestSnapshotBadInput(t *testing.T) {
 	})
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")
 	d.wantLog("the scheduler answers again")
-	s.shows() // all jobs have gone, but the log does not show it
+	s.shows() // all jobs have gone, which the log does not show
 	d.eventually("an empty picture", func() bool { v := d.Views()[0]; return len(v.Running)+len(v.Queued) == 0 })
 	d.stop()
 	if k := s.kept(t); len(k.Bad) < 1 || k.Bad[0].Path != s.squeue {

@@ -38,7 +38,7 @@ func mirrorLog(t *testing.T, from, to string) {
 		return all
 	}
 	readAll := func(path string) string {
-		data, _ := os.ReadFile(path) // "" if it does not exist
+		data, _ := os.ReadFile(path) // empty if the file does not exist
 		return string(data)
 	}
 	there, here := names(from), names(to)
@@ -59,7 +59,7 @@ func mirrorLog(t *testing.T, from, to string) {
 		must(t, err)
 		path, at := filepath.Join(to, name), there[name].ModTime()
 		if log := filepath.Join(to, "accounting"); here[name] == nil && strings.HasPrefix(string(data), readAll(log)) {
-			_ = os.Rename(log, path) // it may not exist
+			_ = os.Rename(log, path) // the log may not exist
 		}
 		if old, err := os.ReadFile(path); err == nil && bytes.HasPrefix(data, old) {
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

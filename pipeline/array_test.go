@@ -72,7 +72,7 @@ func TestRowsOfElements(t *testing.T) {
 				t.Errorf("%d rows, %d of them with a forecast; want 12 and 2", len(rows), forecasts)
 			}
 			first, last := rows["9000[1]"], rows["9000[12]"]
-			if atOnce == 12 { // then the cancelled element is the last
+			if atOnce == 12 { // in this case the cancelled element is the last
 				last = rows["9000[7]"]
 			}
 			if first.Quantiles == nil || last.Quantiles == nil ||

@@ -415,7 +415,7 @@ func TestClockKilledBetweenParts(t *testing.T) {
 		switch {
 		case i%100 == 60:
 			shift = 20 * hour
-		case i%100 >= 30 && i%100 < 40: // of a host with a right clock
+		case i%100 >= 30 && i%100 < 40: // records of a host with a right clock
 			shift = 0
 		}
 		events[i] = sized(event(job.Submit, fmt.Sprint(i), float64(i)/count+shift), 1)

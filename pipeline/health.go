@@ -118,7 +118,7 @@ func setConditions(
 // goroutine.
 func (p *Pipeline) Conditions() []readmodel.Condition {
 	out := slices.Clone(p.cfg.Noticed)
-	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // a follower reports it as a condition of its source
+	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // a follower has a condition of its source instead
 		out = append(out, *c)
 	}
 	for _, v := range p.Views() {

@@ -128,7 +128,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 						t.Fatal(err)
 					}
 				}})
-				data, err := l.models.MarshalBinary() // and saving in between changes nothing
+				data, err := l.models.MarshalBinary() // saving and restoring in between changes nothing
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -270,7 +270,7 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil // it was stopped while the store could not be written, and the next process reads the logs again
+			return nil // stopped while the store could not be written; the next process reads the logs again
 		case err != nil:
 			return err
 		}

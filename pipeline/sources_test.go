@@ -141,6 +141,6 @@ func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
 	}
 	close(deliveries)
 	if err := <-ended; err != nil {
-		t.Error(err) // it has nothing to save
+		t.Error(err) // the writer has nothing to save
 	}
 }

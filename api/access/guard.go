@@ -53,7 +53,7 @@ type Guard struct {
 	log       *zap.Logger
 	metrics   *metrics
 	passwords *passwords
-	failures  *limiter // of passwords and munge credentials
+	failures  *limiter // limits failures of passwords and munge credentials
 	expensive *fairqueue.Queue
 	locals    *localUsers
 	munge     *munge

@@ -92,7 +92,7 @@ func (s *Service) Models(v *readmodel.View, queue string) wire.Models {
 	}
 	models := v.Models.Queue(queue)
 	if models == nil {
-		return out // no job of it has been seen yet
+		return out // no job of the queue has been seen yet
 	}
 	for i := range models.Lifetimes {
 		out.Lifetimes = append(out.Lifetimes, lifetimes(&models.Lifetimes[i], queue, i, true))

@@ -19,7 +19,7 @@ type slurmSize struct {
 	nodes, nodesMax           int // as requested
 	least                     int // minimum number of nodes that the job needs
 	gpus, gpusNode, gpusTask  int // requested in total, on each node, for each task
-	gpusSocket, perGPU, eachG int // requested on each socket; processors and tasks for each GPU
+	gpusSocket, perGPU, eachG int // GPUs requested on each socket; processors and tasks for each GPU
 }
 
 // read sets the fields of the request.

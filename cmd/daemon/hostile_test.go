@@ -26,7 +26,7 @@ func harmless(t *testing.T, args ...string) {
 	cmd.Args[0] = "waitcastd"
 	var printed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &printed
-	_ = cmd.Run() // most of them fail
+	_ = cmd.Run() // most of these commands fail
 	if printed.Len() == 0 {
 		t.Errorf("%q prints nothing", args)
 	}

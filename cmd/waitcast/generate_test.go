@@ -89,7 +89,7 @@ func TestGenerateLikeKTH(t *testing.T) {
 	kth := refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz")
 	_, jobs := read(t, succeed(t, "", "generate", "--from", kth, "--jobs", "50000", "--seed", "1").stdout)
 	last := jobs[len(jobs)-1].Submit
-	const recordedDays, recordedJobs = 332.8, 28476 // of the log, from its first submission to its last
+	const recordedDays, recordedJobs = 332.8, 28476 // days from the log's first submission to its last, and its jobs
 	closeTo(t, "jobs a day as a share", float64(len(jobs))/float64(last)*86400/(recordedJobs/recordedDays), 1, .1)
 	serial := 0
 	for _, j := range jobs {

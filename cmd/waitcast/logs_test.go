@@ -76,7 +76,7 @@ func pbsLog(t *testing.T, jobs int) (paths []string) {
 	}
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	_, _ = z.Write(parts[0]) // it writes into memory
+	_, _ = z.Write(parts[0]) // cannot fail, because it writes to memory
 	_ = z.Close()
 	packer, err := zstd.NewWriter(nil)
 	if err != nil {

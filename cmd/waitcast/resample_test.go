@@ -80,7 +80,7 @@ func TestResampleMixes(t *testing.T) {
 	mixed := map[int64]int{}
 	for _, j := range jobs {
 		if j.Group == 3 {
-			continue // of the first trace, whose own sizes do not change
+			continue // a queue of the first trace, whose own sizes do not change
 		}
 		mixed[j.Queue]++
 		if j.Procs() > 8 || j.Partition != swf.Unknown || j.Executable != swf.Unknown ||

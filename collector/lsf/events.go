@@ -13,7 +13,7 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 	switch string(kind) {
 	case "JOB_NEW":
 		return (*parser).jobNew, true, nil
-	case "JOB_MODIFY": // of old versions, laid out as JOB_NEW
+	case "JOB_MODIFY": // written by old versions, laid out as JOB_NEW
 		return (*parser).jobModify, true, nil
 	case "JOB_MODIFY2":
 		return (*parser).jobModify2, true, nil

@@ -17,7 +17,7 @@ type fields struct {
 	letter                               byte
 	user, queue, account, project, name  []byte
 	group                                []byte
-	indices                              []byte // of an array's members
+	indices                              []byte // indexes of an array's members
 	ctime, qtime, etime, start, end      int64
 	ncpus, procs, nodes, sel, width      int64 // requested processors, by resource
 	depth, plain                         int64

@@ -170,7 +170,7 @@ func TestRealStartsAreLive(t *testing.T) {
 			t.Errorf("job %s: started at %d by its job_log, at %d by accounting", id, starts[id], l.Start)
 		}
 	}
-	if len(starts) != len(want)+1 { // and job 36
+	if len(starts) != len(want)+1 { // the additional one is of job 36
 		t.Errorf("%d starts, want %d", len(starts), len(want)+1)
 	}
 }

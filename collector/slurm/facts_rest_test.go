@@ -166,7 +166,7 @@ func TestFactsRestOfReleases(t *testing.T) {
 		folder, version, release string
 		limits                   []job.Limit
 		outages                  int
-		gpus                     int // of all nodes
+		gpus                     int // GPUs of all nodes
 	}{
 		{"24.05_0.0.41", "v0.0.41", "24.05.3", []job.Limit{
 			{QOS: "critical", Priority: 200, Jobs: 300, MaxTime: 48 * time.Hour},

@@ -22,7 +22,7 @@ type general struct {
 	weights     *job.Weights
 	enforced    job.Enforced
 	preemption  *job.Preemption
-	preemptMode string // as in the configuration; the default of all partitions
+	preemptMode string // PreemptMode of the configuration, the default of all partitions
 }
 
 // slurmdbd is the AccountingStorageType of a cluster that has associations, QOSs and shares.

@@ -67,7 +67,7 @@ func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 	}
 	err := r.client.get(ctx, path, func(body io.Reader) error { return r.read(body, asked) })
 	if errors.Is(err, errUnchanged) {
-		r.refused.bad = nil // they have been reported
+		r.refused.bad = nil // the bad lines have been reported
 		return nil
 	}
 	return err

@@ -27,9 +27,9 @@ type world struct {
 	pending   string   // the second half of a line whose first half is written
 	seq       int
 	inFile    int64   // the number of lines in log
-	numbers   []int64 // by line: its number in its file
+	numbers   []int64 // number of each line in its file
 	files     int     // the number of files begun so far
-	origin    []int   // by line: its file
+	origin    []int   // number of each line's file
 	two       bool    // a second process keeps writing to files that the scheduler has left
 	left      []leftLog
 	rotated   int

@@ -433,7 +433,7 @@ func (t *Tailer) adopt(unknown []candidate) {
 // toEnd sets the position of a new file after its last complete line.
 func (t *Tailer) toEnd(f *file, newest bool) {
 	if t.dir && !newest {
-		f.Done = true // Low alone records it
+		f.Done = true // Low alone records that the file is finished
 		return
 	}
 	src, err := t.openSource(f.cand.path, f.cand.st.id())

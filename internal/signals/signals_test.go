@@ -47,7 +47,7 @@ func TestEarly(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), program) //nolint:gosec // the test itself
 		cmd.Env = append(os.Environ(), roleEnv+"="+role)
-		_ = cmd.Run() // the test checks its state
+		_ = cmd.Run() // the test checks the state in which the process ended
 		if got := cmd.ProcessState.String(); got != want {
 			t.Errorf("%s: %s, want %s", role, got, want)
 		}

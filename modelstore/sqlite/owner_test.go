@@ -45,7 +45,7 @@ func TestInheritOwner(t *testing.T) {
 	open(true, other)
 	must(t, os.Chown(path, 0, 0))
 	must(t, mustOpen(t, path, Options{InheritOwner: true}).Close())
-	wantOwner(t, other, path+".lock") // it is not taken from its owner
+	wantOwner(t, other, path+".lock") // the file stays with its owner
 	for _, file := range []string{path, path + ".lock"} {
 		must(t, os.Remove(file))
 	}

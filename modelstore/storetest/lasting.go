@@ -120,7 +120,7 @@ func snapshotFallback(t *testing.T, p Place) {
 	want.Damaged = []int64{40}
 	equal(t, "snapshot", snap, want)
 	equal(t, "what is to replay", replay(t, s, 20), MakeEntries(21, 50))
-	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(40)}) // repairs it
+	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(40)}) // repairs the store
 	snap, err = s.Latest(background())
 	must(t, err)
 	equal(t, "snapshot", snap, MakeSnapshot(40))

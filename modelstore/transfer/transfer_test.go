@@ -67,7 +67,7 @@ func fill(t testing.TB, s modelstore.Store) {
 	ctx := t.Context()
 	odd := "M\xfcller\x00"
 	entries := storetest.MakeEntries(1, 2_345)
-	entries[700].Event = entries[699].Event // ignored: its number stays unused
+	entries[700].Event = entries[699].Event // the store ignores this entry, and its number stays unused
 	entries[800].Event.User = odd
 	entries[2_344].Event = entries[2_343].Event // the last number has no entry
 	var rows []modelstore.Row

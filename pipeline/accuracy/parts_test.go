@@ -48,7 +48,7 @@ func TestPartsByHand(t *testing.T) {
 		got     *PartScore
 		nonzero int64
 		seconds float64
-		loss    float64 // of the median, by half the distance
+		loss    float64 // loss of the median: half the distance
 		covered coverage.Interval
 		high    coverage.Interval
 	}{
@@ -200,7 +200,7 @@ func TestPredictedCause(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		f     Forecast
-		cause job.Cause // of the first task
+		cause job.Cause // cause of the wait of the first task
 		first []float64
 		want  string
 	}{

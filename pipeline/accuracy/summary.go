@@ -27,7 +27,7 @@ type Bounds struct {
 type Summary struct {
 	bounds Bounds
 	asOf   time.Time           // instant of the coverage
-	groups map[GroupKey]*Group // of each queue and size
+	groups map[GroupKey]*Group // groups by queue and size
 }
 
 // NewSummary returns a summary of no forecasts.

@@ -38,12 +38,12 @@ func TestSummaryByHand(t *testing.T) {
 	row(0, 70, false, 1)   // cancelled after the median
 	row(51, 60, true, 1)   // started early; its 50 s end at 101
 	row(51, 60, false, 1)  // cancelled early; its 50 s end at 101
-	row(0, 60, true, 8)    // of an event after the picture
+	row(0, 60, true, 8)    // from an event after the picture
 	row(-1, 30, true, 1)   // submitted too early: it has a loss but no coverage
 	row(101, 101, true, 1) // submitted later: it has a loss but no coverage
 	wait(50, false)        // the median passes at this very instant
 	wait(51, false)        // the median is still to come
-	wait(10, true)         // of another kind
+	wait(10, true)         // a forecast of the other kind
 	groups := a.Groups()
 	if len(groups) != 4 || groups[0].Replayed || groups[0].Size != "" || !groups[2].Replayed {
 		t.Fatalf("%d groups, want all and one size, live and replayed: there are no queues", len(groups))

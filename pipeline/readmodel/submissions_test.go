@@ -38,7 +38,7 @@ func TestRefusedBy(t *testing.T) {
 	for _, c := range []struct {
 		name, user, qos string
 		want            *job.Limit
-		id              uint64 // of the job whose end makes room
+		id              uint64 // id of the job whose end makes room
 	}{
 		{"a user with as many as each may have", "ann", "each", &v.Facts.Limits[0], 5},
 		{"a user without any", "cy", "each", &v.Facts.Limits[3], 5},

@@ -16,7 +16,7 @@ func Levels() []float64 { return waittime.ScoredLevels() }
 const (
 	firstTraining = 400    // number of rows before the first training
 	retrainBy     = .5     // the trees are trained again when the number of rows has grown by this share
-	retrainAfter  = 2000   // or by this number of rows
+	retrainAfter  = 2000   // or when their number has grown by this number
 	mostRows      = 20_000 // maximum number of rows in a training, which are the latest ones
 	fade          = .995   // weight of a loss relative to the next one
 	haste         = 4.     // learning rate of the weights, per unit of mean loss and a hundred losses

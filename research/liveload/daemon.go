@@ -21,7 +21,7 @@ type process struct {
 	cmd  *exec.Cmd
 	url  string
 	gone chan struct{} // closed when the process has ended
-	err  error         // how it ended; valid after gone is closed
+	err  error         // how the process ended; valid after gone is closed
 }
 
 const (

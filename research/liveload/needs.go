@@ -62,7 +62,7 @@ func (n *Needs) args(follows string) []string {
 // requests more than a limit allows is refused or waits forever.
 const (
 	batchPart     = 8    // a job of batch may request 1/8 of the processors, and each user may have 3/16
-	lowPart       = 8    // the same for low; all its jobs together may have 1/4
+	lowPart       = 8    // the same limits for low, whose jobs together may have 1/4
 	biologyGPUs   = 4    // GPUs of all running jobs of the account together
 	nodeMemoryMiB = 8000 // memory of each node
 )

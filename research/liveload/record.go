@@ -31,7 +31,7 @@ type Record struct {
 // TestOnly is the answer of `sbatch --test-only`.
 type TestOnly struct {
 	Asked   time.Time `json:"asked"`
-	Seconds float64   `json:"seconds"` // time that it took
+	Seconds float64   `json:"seconds"` // duration of the command
 	Text    string    `json:"text"`
 	// Start is the start in the text, in whole seconds; zero if the text has none.
 	Start time.Time `json:"start,omitzero"`
@@ -40,7 +40,7 @@ type TestOnly struct {
 // Answer is the answer of the daemon.
 type Answer struct {
 	Asked   time.Time `json:"asked"`
-	Seconds float64   `json:"seconds"` // time that it took
+	Seconds float64   `json:"seconds"` // duration of the request
 	// Refusal is the reason why there is no answer; empty if there is one.
 	Refusal string `json:"refusal,omitempty"`
 	// Wait is the answer of /v1/wait unchanged.
@@ -78,8 +78,8 @@ func (a *Answer) Quantiles() (map[float64]float64, error) {
 type Fate struct {
 	ID     string    `json:"id"`
 	Submit time.Time `json:"submit"`
-	Start  time.Time `json:"start,omitzero"` // zero if it never started
-	End    time.Time `json:"end,omitzero"`   // zero if it has not ended
+	Start  time.Time `json:"start,omitzero"` // zero if the job never started
+	End    time.Time `json:"end,omitzero"`   // zero if the job has not ended
 	State  string    `json:"state"`
 }
 

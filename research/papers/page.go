@@ -94,7 +94,7 @@ type Section struct {
 	Intro   string
 	Tables  []Table
 	Missing []string // reasons why tables are missing
-	Paper   string   // the paper that it belongs to, as named in the overview
+	Paper   string   // the paper that the section belongs to, as named in the overview
 	// NotAttempted are parts of the paper that were not attempted, with the reason.
 	NotAttempted []string
 }

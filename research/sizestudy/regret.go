@@ -19,9 +19,9 @@ type Regret struct {
 	Chosen int // in processors
 	Best   int // number of processors with the shortest turnaround in hindsight
 
-	Turnaround float64 // of the chosen size, in seconds from the advice
-	Least      float64 // of the best size
-	Whole      float64 // of the chosen size, from the submission
+	Turnaround float64 // turnaround with the chosen size, in seconds from the advice
+	Least      float64 // turnaround with the best size, in seconds from the advice
+	Whole      float64 // turnaround with the chosen size, in seconds from the submission
 
 	// Cost and LeastCost are the values of the objective in hours, in hindsight: of the chosen size, and of the size
 	// with the lowest value.
@@ -194,10 +194,10 @@ func (h *hindsight) end(d decision, procs int) (float64, error) {
 // Regretted summarizes regrets.
 type Regretted struct {
 	Advices                int
-	Mean, Median, P90      float64 // of Regret.Share
-	WholeMedian, WholeMean float64 // of the same regret divided by the turnaround from the submission
+	Mean, Median, P90      float64 // statistics of Regret.Share
+	WholeMedian, WholeMean float64 // the same regret divided by the turnaround from the submission
 	Best                   float64 // share of the advices that were the best in hindsight
-	CostMean, CostMedian   float64 // of Regret.CostShare; 0 if the objective has no prices
+	CostMean, CostMedian   float64 // statistics of Regret.CostShare; 0 if the objective has no prices
 }
 
 // Summarize summarizes regrets. Without regrets all fields are 0.

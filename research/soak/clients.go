@@ -26,7 +26,7 @@ const (
 // clients has the results of two clients of the daemon: one floods it, and the other sends small requests.
 type clients struct {
 	alone, beside     []time.Duration // answer times of the second client
-	refused           int             // number of its requests that were not answered
+	refused           int             // number of the second client's requests that were not answered
 	flooded, rejected int64           // number of requests of the flood that were answered, and of the others
 }
 

@@ -51,7 +51,7 @@ type told struct {
 	job     simulator.Job
 	line    record
 	running bool
-	since   float64 // simulated second of its start
+	since   float64 // simulated second of the job's start
 }
 
 // machine is a simulated cluster that writes a scheduler's log.
@@ -89,7 +89,7 @@ type machine struct {
 type deletion struct {
 	at    float64
 	line  record
-	array bool // it is an array of bombTasks tasks
+	array bool // the job is an array of bombTasks tasks
 }
 
 // newMachine returns a cluster at midnight of epoch. badLines is the approximate number of bad lines in its log, with

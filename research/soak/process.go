@@ -223,7 +223,7 @@ func (p *process) asOf(ctx context.Context) time.Time {
 		AsOf time.Time `json:"as_of"`
 	}
 	if json.Unmarshal([]byte(p.body(ctx, "/v1/queues")), &a) != nil {
-		return time.Time{} // it has read nothing yet
+		return time.Time{} // the daemon has read nothing yet
 	}
 	return a.AsOf
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Out     io.Writer // receives the progress; nil if it is not reported
 
 	Jobs, Days, Nodes int    // by default 50,000 jobs in 365 days on 10,000 nodes of one processor
-	Seed              uint64 // of the workload and of the disturbances
+	Seed              uint64 // seed of the workload and of the disturbances
 	Trace             string // trace whose users are resampled; "" for a model
 	Format            string // one of Formats
 	Style             string // one of Styles

@@ -10,7 +10,7 @@ import (
 
 // sample is a measurement of a daemon's resources.
 type sample struct {
-	Lines                                 int64 // of the log so far
+	Lines                                 int64 // lines of the log so far
 	Day                                   float64
 	Memory, Peak, Heap, Goroutines, Files float64
 }

@@ -75,7 +75,7 @@ func run(ctx context.Context, o *options) error {
 	if err := against(ctx, dir, c, false, o); err != nil || o.plainOnly {
 		return err
 	}
-	return against(ctx, dir, c, true, o) // it reads the database that the first daemon left
+	return against(ctx, dir, c, true, o) // the second daemon reads the database that the first one left
 }
 
 // shares measures a small client while another client floods the daemon. If there is another binary, that one is
@@ -142,7 +142,7 @@ func withDaemon(ctx context.Context, dir string, c *cluster, secure bool, o *opt
 	if err != nil {
 		return err
 	}
-	defer d.stop() // saves its state
+	defer d.stop() // the daemon saves its state
 	begun := time.Now()
 	if err := d.ready(ctx, o); err != nil {
 		return err

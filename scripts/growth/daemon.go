@@ -54,13 +54,13 @@ clusters: [{name: main, time_zone: UTC, %ssources: [{format: pbs, path: %s}]}]
 	}
 	go func() {
 		defer close(d.ended)
-		_ = d.cmd.Wait() // its log has the reason of the end
+		_ = d.cmd.Wait() // the daemon's log has the reason why it ended
 	}()
 	return d, nil
 }
 
 func (d *server) stop() {
-	_ = d.cmd.Process.Signal(os.Interrupt) // fails only if it has ended already
+	_ = d.cmd.Process.Signal(os.Interrupt) // fails only if the daemon has ended already
 	<-d.ended
 }
 

@@ -151,7 +151,7 @@ func (q *Queue) of(name string) *client {
 		q.byName[name] = c
 	}
 	if len(c.waiting) == 0 {
-		if c.index != nowhere { // remove it before its tag changes, because its place in the heap depends on the tag
+		if c.index != nowhere { // remove c before its tag changes, because its place in the heap depends on the tag
 			heap.Remove(&q.resting, c.index)
 		}
 		c.tag = max(c.tag, q.virtual)

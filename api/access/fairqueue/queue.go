@@ -94,7 +94,7 @@ type Request struct {
 	client   *client
 	piece    float64 // cost of the current piece, or of the one that it waits for
 	expected float64 // cost of the work that has not begun yet
-	order    float64 // the progress that its client has when the request ends
+	order    float64 // the progress of its client at which the request ends
 	arrival  uint64
 	ready    chan error // receives nil with a slot, or the reason why it gets none
 	index    int        // in its client's heap
