@@ -48,7 +48,7 @@ func newCoverageMetrics(s *metricSet) coverageMetrics {
 		ratio: s.gauge("forecasts_coverage_ratio",
 			"Share of the queue's newest decided forecasts whose wait was shorter than the quantile "+
 				"(bound below, rounded down to whole seconds), or not longer (bound hits, rounded up). "+
-				"The other jobs represent those that were cancelled before.", byBound...),
+				"Jobs that were cancelled before their quantile are represented by the other jobs.", byBound...),
 		unweighted: s.gauge("forecasts_coverage_unweighted_ratio",
 			"Like waitcast_forecasts_coverage_ratio, but without the jobs that were cancelled before "+
 				"the quantile.", byBound...),

@@ -47,7 +47,7 @@ func newEngineMetrics(s *metricSet) engineMetrics {
 			"Time that the newest simulation of a large pool took; 0 before the first of the process.", "cluster"),
 		simulationAge: s.gauge("engine_simulation_age_seconds",
 			"Age, in event time, of the oldest current simulation of a large pool; 0 if no pool is "+
-				"large, so that each request is simulated itself.", "cluster"),
+				"large, because then each request is simulated separately.", "cluster"),
 		drifts: s.counter("forecasts_drifts_total",
 			"Noticed changes of how jobs wait, in all jobs together, by reason (scores, capacity, "+
 				"limit, new_queue). Forecasts learn faster after a change.", "cluster", "reason"),

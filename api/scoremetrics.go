@@ -63,17 +63,17 @@ func newScoreMetrics(s *metricSet) scoreMetrics {
 			"Scored forecasts by part of the wait: eligible, in which the job competed, and blocked, "+
 				"in which it was held or a limit kept it.", "cluster", "queue", "part"),
 		partNonzero: s.counter("forecasts_part_nonzero_total",
-			"Scored forecasts whose job had such a part of the wait, of a second or longer.",
+			"Scored forecasts whose job had this part of the wait for a second or longer.",
 			"cluster", "queue", "part"),
 		partSeconds: s.counter("forecasts_part_seconds_total",
-			"Sum of that part of the wait over the scored forecasts, in seconds.",
+			"Sum of this part of the wait over the scored forecasts, in seconds.",
 			"cluster", "queue", "part"),
 		partHits: s.counter("forecasts_part_hits_total",
-			"Scored forecasts by part of the wait whose part was not longer than its quantile of the "+
-				"level, rounded up to whole seconds.", "cluster", "queue", "part", "level"),
+			"Scored forecasts of a part of the wait for which this part was not longer than its quantile "+
+				"of the level, rounded up to whole seconds.", "cluster", "queue", "part", "level"),
 		partBelow: s.counter("forecasts_part_below_total",
-			"Scored forecasts by part of the wait whose part was shorter than its quantile of the "+
-				"level, rounded down to whole seconds.", "cluster", "queue", "part", "level"),
+			"Scored forecasts of a part of the wait for which this part was shorter than its quantile of "+
+				"the level, rounded down to whole seconds.", "cluster", "queue", "part", "level"),
 		partLogPinball: s.counter("forecasts_part_log_pinball_total",
 			"Sum of the pinball loss of ln(part + 60 s) over the scored forecasts of a part of the "+
 				"wait; lower is better.", "cluster", "queue", "part", "level"),
@@ -82,7 +82,7 @@ func newScoreMetrics(s *metricSet) scoreMetrics {
 				"scheduler's reason, once two listings agreed on it (resources, priority, limit, hold, "+
 				"unavailable).", "cluster", "predicted", "settled"),
 		reasonsAgreed: s.counter("forecasts_reasons_agreed_total",
-			"Jobs whose predicted cause of the wait was the one of the scheduler's reason.", "cluster"),
+			"Jobs whose predicted cause of the wait was the cause of the scheduler's reason.", "cluster"),
 	}
 }
 

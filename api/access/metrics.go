@@ -40,8 +40,8 @@ func newMetrics(reg prometheus.Registerer, expensive *fairqueue.Queue) *metrics 
 		}, []string{"file"}),
 		slotWait: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "waitcast_http_expensive_wait_seconds",
-			Help: "Time that questions of many candidates waited for their first slot, without those that " +
-				"got none.",
+			Help: "Time for which questions of many candidates waited for their first slot. Questions that got " +
+				"no slot do not count.",
 			Buckets: []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5},
 		}),
 	}

@@ -69,7 +69,7 @@ type NewestCoverage struct {
 type MethodAccuracy struct {
 	Method        string                `json:"method" doc:"waitcast, qbets, limits (the plan from the time limits), downey_combined"`
 	N             int64                 `json:"n" doc:"jobs that started; log_pinball and within_factor_2 are over these"`
-	Coverage      map[string][2]float64 `json:"coverage" doc:"by level, over all submissions whose quantile has passed: the share of waits shorter than the quantile (rounded down to whole seconds), and the share of waits up to the quantile (rounded up); the level of a perfect forecast lies between the two. The other jobs represent those that were cancelled before (inverse probability of censoring)"`
+	Coverage      map[string][2]float64 `json:"coverage" doc:"by level, over all submissions whose quantile has passed: the share of waits shorter than the quantile (rounded down to whole seconds), and the share of waits up to the quantile (rounded up); the level of a perfect forecast lies between the two. Jobs that were cancelled before are represented by the other jobs (inverse probability of censoring)"`
 	Unweighted    map[string][2]float64 `json:"coverage_unweighted" doc:"the same without the jobs that were cancelled before their quantile"`
 	Outcomes      map[string]Outcomes   `json:"outcomes" doc:"by level: the numbers of submissions behind coverage"`
 	LogPinball    map[string]float64    `json:"log_pinball" doc:"by level: the mean pinball loss of ln(wait + 60 s); the lower the better"`
