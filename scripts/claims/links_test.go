@@ -28,7 +28,7 @@ func TestLinks(t *testing.T) {
 			return err
 		}
 		if e.IsDir() && name != root && (strings.HasPrefix(e.Name(), ".") || e.Name() == "dist" ||
-			filepath.Base(filepath.Dir(name)) == "api" && e.Name() == "reference") { // the links there are relative to docs
+			filepath.Base(filepath.Dir(name)) == "api" && e.Name() == "reference") { // links relative to docs
 			return filepath.SkipDir
 		}
 		if e.IsDir() || filepath.Ext(name) != ".md" {
