@@ -32,7 +32,7 @@ type geAsked struct {
 	submit  span // when qsub ran
 	limit   time.Duration
 	tasks   []string        // the tasks of an array, nil if it is none
-	deleted map[string]span // by task ("0" if it is no array): when it was deleted while it waited
+	deleted map[string]span // when a waiting task was deleted, by task ("0" without an array)
 }
 
 // span is an interval of time.

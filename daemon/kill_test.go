@@ -183,7 +183,7 @@ type killer struct {
 	window           time.Duration
 }
 
-// shortest is the smallest upper bound of the time from serving to the kill.
+// shortest is the minimum of killer.window, the maximum time from serving to the kill.
 const shortest = 200 * time.Millisecond
 
 // reckon increases the time until daemons are killed if they make no progress, as on a slow machine, and otherwise

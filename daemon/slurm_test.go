@@ -16,9 +16,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealSlurm proves on a real Slurm that the daemon's data of every attempt of every job equals sacct's at the end,
-// including jobs of each awkward kind, and that its picture equals squeue's at random instants. With WAITCAST_LONG=1
-// there are more jobs and instants.
+// TestRealSlurm proves on a real Slurm that in the end the daemon's data of every attempt of every job equals sacct's,
+// also for jobs of each awkward kind, and that until then its picture equals the output of squeue at random instants.
+// With WAITCAST_LONG=1 there are more jobs and instants.
 func TestRealSlurm(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"

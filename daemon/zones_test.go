@@ -477,8 +477,8 @@ func TestClocksChange(t *testing.T) {
 	}
 }
 
-// wholeJobs returns the formats in which one line has several instants in local time. The value is the kind of the
-// instant that is certain by the order of the lines or the clock.
+// wholeJobs returns the formats in which one line has several instants in local time. The value is the kind of the one
+// instant that is certain, because of the order of the lines or of the clock.
 func wholeJobs() map[string]job.Kind {
 	return map[string]job.Kind{slurm.JobcompName: job.End, slurm.SacctName: job.Submit}
 }

@@ -23,8 +23,8 @@ func operate(t *testing.T) string {
 	return string(content)
 }
 
-// TestOperateCommands proves that waitcastd accepts every call of it in the page for operators, and that the page has
-// every flag of check and bundle.
+// TestOperateCommands proves that waitcastd accepts all its command lines on the page for operators, and that this page
+// has every flag of check and bundle.
 func TestOperateCommands(t *testing.T) {
 	page := operate(t)
 	calls := regexp.MustCompile("(?m)(?:^    (?:sudo )?|`)waitcastd ([^`\n]+)").FindAllStringSubmatch(page, -1)

@@ -52,8 +52,8 @@ func understood(root *cobra.Command, call string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// TestPagesCommands proves that the command accepts every call of it in the pages for operators and users, and that
-// each answer to a user's question contains such a call.
+// TestPagesCommands proves that waitcast accepts all its command lines on the pages for operators and users, and that
+// each answer to a user's question contains such a command line.
 func TestPagesCommands(t *testing.T) {
 	for _, name := range []string{"operate.md", "faq.md"} {
 		content, err := os.ReadFile("../../docs/" + name)

@@ -240,8 +240,9 @@ func (w *rotatingWriter) copyPart(to string) {
 	w.ok(os.WriteFile(w.path(to), b[:w.rng.IntN(len(b)+1)], 0o644))
 }
 
-// TestRotatedAtRandomAccesses lets a writer make random steps of random rotations at random accesses to the file
-// system. The consumer commits every batch and is killed at random. Every line must be delivered once and in order.
+// TestRotatedAtRandomAccesses lets a writer write and rotate, step by step and at random, between the tailer's accesses
+// to the file system. The consumer commits every batch and is killed at random. Every line must be delivered once and
+// in order.
 func TestRotatedAtRandomAccesses(t *testing.T) {
 	rounds := 60
 	switch {

@@ -58,9 +58,10 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// TestCouplingByHand checks a coupling against values worked out by hand. In two of four futures the option starts
-// materially sooner, in one equally soon, and in the last one it is at the same level: by Jeffreys's estimate 2.5 of 5.
-// The differences come from the served quantiles at the levels .125, .375, .625 and .875.
+// TestCouplingByHand checks a coupling against values worked out by hand. In the simulation the option starts sooner in
+// two of four futures, and equally soon in the two others. Both sooner starts are materially sooner, so that the
+// probability is 2.5/5 by Jeffreys's estimate. The differences come from the served quantiles at the levels .125, .375,
+// .625 and .875.
 func TestCouplingByHand(t *testing.T) {
 	// the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's half of that from .5 on
 	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}

@@ -41,8 +41,8 @@ func TestCurvesFile(t *testing.T) {
 }
 
 // TestDepthReadings compares depths in a stack with those computed by hand for 100, 200, 104, 200 and 300. The 104 is
-// within 5 % of the 100 directly below the top, which moves to the top. So the second 200 is directly below the top as
-// well.
+// within 5 % of the 100, which is directly below the top and is moved to the top. So the second 200 is directly below
+// the top as well.
 func TestDepthReadings(t *testing.T) {
 	values := []float64{100, 200, 104, 200, 300}
 	for _, c := range []struct {
