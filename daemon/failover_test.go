@@ -126,7 +126,7 @@ clusters:
 // Before that, the daemon's picture must equal squeue's. Afterwards it must include the jobs of the second slurmctld,
 // whose log must replace that of the first.
 func TestRealSlurmFailover(t *testing.T) {
-	t.Parallel() // it waits for Slurm most of the time
+	t.Parallel() // the test waits for Slurm most of the time
 	if err := exec.Command("unshare", "--uts", "--mount", "true").Run(); err != nil {
 		t.Skipf("a second host's name needs namespaces of its own: %v", err)
 	}

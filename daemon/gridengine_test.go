@@ -19,7 +19,7 @@ import (
 // own data, also for jobs of each awkward kind, and that until then its picture equals the output of qstat at random
 // instants. With WAITCAST_LONG=1 there are 300 ordinary jobs instead of 60.
 func TestRealGridEngine(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	jobs, instants := 60, 20
 	if os.Getenv("WAITCAST_LONG") != "" {
 		jobs, instants = 300, 100

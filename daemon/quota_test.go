@@ -29,7 +29,7 @@ func (r *running) mustWait(query string) *wire.Wait {
 // TestRealGridEngineQuotas proves that the picture follows the resource quotas of a real Grid Engine as they are added,
 // changed and removed. If there are none, qconf fails.
 func TestRealGridEngineQuotas(t *testing.T) {
-	t.Parallel() // it waits for polls most of the time
+	t.Parallel() // the test waits for polls most of the time
 	c := newGridEngine(t, 8)
 	s := c.site("reporting")
 	config, err := os.ReadFile(s.config)

@@ -123,7 +123,7 @@ func TestShared(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
 	}
-	t.Parallel() // it waits for leases most of the time
+	t.Parallel() // the test waits for leases most of the time
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)
 	rounds := 3

@@ -16,7 +16,7 @@ import (
 // true waits: of the last task of an array of which two tasks run at once, of a job that depends on another one, and of
 // a job with a begin time. They must agree within a factor of 1.5, or 15 s.
 func TestRealSlurmArraysAndDependencies(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 4, 16)
 	d := c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 1s}",
 		c.asksFacts()).start(t) // otherwise the highest use so far, 30 processors, would count as the machine

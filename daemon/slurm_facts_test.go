@@ -22,7 +22,7 @@ func (c *slurmCluster) asksFacts() string {
 // node that is down, and a maintenance reservation that begins in an hour. It also proves that the daemon notices
 // changes.
 func TestRealSlurmFacts(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 6, 4)
 	c.run("scontrol", "create", "partition=left", "nodes=n[01-03]", "prioritytier=5", "priorityjobfactor=7",
 		"maxtime=30",
@@ -81,7 +81,7 @@ func TestRealSlurmFacts(t *testing.T) {
 // TestRealSlurmLimits proves that limits set with sacctmgr are known if there is a slurmdbd, and that an account, a QOS
 // and a size are refused exactly if sbatch refuses them.
 func TestRealSlurmLimits(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
 	c.run("sacctmgr", "-i", "modify", "qos", "high", "set", "GrpTRES=cpu=6,mem=10G", "MaxJobsPerUser=3",
 		"MaxWall=1-00:00:00", "Priority=100", "MaxTRESPerAccount=cpu=5", "GrpTRESRunMins=cpu=900")
@@ -118,7 +118,7 @@ func TestRealSlurmLimits(t *testing.T) {
 // TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record with the same count as in squeue, while
 // tasks are started, killed, held and suspended.
 func TestRealSlurmArray(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 2, 4)
 	d := c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 1s}").start(t)
 	d.caughtUp()

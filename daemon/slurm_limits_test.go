@@ -52,7 +52,7 @@ func (l *limitCase) flags(user string) []string {
 // It proves that the forecast names the limit, and that its median agrees with the true wait within a factor of 1.5, or
 // 15 s.
 func TestRealSlurmLimitDecides(t *testing.T) {
-	t.Parallel()                          // it waits for jobs most of the time
+	t.Parallel()                          // the test waits for jobs most of the time
 	c := newSlurm(t, 18, 16, "--binding") // 8 GB on each node; three nodes with 2 a100, three with 4 v100
 	c.run("scontrol", "create", "partition=whole", "nodes=ALL", "oversubscribe=exclusive", "maxtime=10")
 	me := c.run("id", "-un")

@@ -28,7 +28,7 @@ type nodeCase struct {
 // that are not empty delay the start of a job. It proves that the median agrees with the true wait within a factor of
 // 1.5, or 15 s.
 func TestRealSlurmNodesDecide(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 6, 8, "--binding")
 	c.run("scontrol", "create", "partition=lab", "nodes=n[05-06]", "maxtime=10")
 	c.run("scontrol", "create", "partition=pair", "nodes=n[01-02]", "maxtime=10")

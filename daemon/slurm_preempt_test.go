@@ -12,7 +12,7 @@ import (
 // QOS high, which may preempt them, starts within seconds and was forecast to do so, but a job of QOS normal was not.
 // It also proves that squeue's priority includes a nice value.
 func TestRealSlurmPreemption(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
 	me := c.run("id", "-un")
 	d := c.site("{format: slurm-log, path: LOG}", c.asksFacts(),
@@ -91,7 +91,7 @@ func TestRealSlurmPreemption(t *testing.T) {
 // TestRealSlurmMagneticReservation proves on a real Slurm that nodes reserved for a user by a magnetic reservation,
 // which jobs need not name, are free in the user's forecasts, but not in those of others.
 func TestRealSlurmMagneticReservation(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
 	me := c.run("id", "-un")
 	d := c.site("{format: slurm-log, path: LOG}", c.asksFacts(),

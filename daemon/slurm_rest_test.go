@@ -49,7 +49,7 @@ func (c *slurmCluster) startRest() string {
 // that polls squeue: running, waiting and held jobs, arrays, heterogeneous jobs and whole nodes. Both also see the same
 // ends.
 func TestRealSlurmRest(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 4, 4)
 	socket := c.startRest()
 	for _, j := range []struct{ command, args string }{
@@ -140,7 +140,7 @@ func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, 
 // report. It also proves that a daemon with neither commands nor logs gets the machine and its jobs from slurmrestd.
 // Limits, accounts and shares are compared on captured answers (TestFactsRestAsCommands).
 func TestRealSlurmFactsOverRest(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	c, socket, url, token := startRests(t, "--priorities")
 	c.run("scontrol", "create", "partition=left", "nodes=n[01-03]", "prioritytier=5", "priorityjobfactor=7",
 		"maxtime=30", "oversubscribe=exclusive", "allowaccounts=physics")

@@ -33,7 +33,7 @@ const (
 // TestRealSlurmRulesDecide tests rules that are no limits, on a real Slurm on which only one rule decides when a job
 // starts. It proves that the forecast's median agrees with the true wait within a factor of 1.5, or 15 s.
 func TestRealSlurmRulesDecide(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	partitions := []struct {
 		name string
 		node int

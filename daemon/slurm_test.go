@@ -20,7 +20,7 @@ import (
 // also for jobs of each awkward kind, and that until then its picture equals the output of squeue at random instants.
 // With WAITCAST_LONG=1 there are more jobs and instants.
 func TestRealSlurm(t *testing.T) {
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"
 	if long() {
 		jobs, instants, pause, slow = 300, 100, 2*time.Second, "15s"

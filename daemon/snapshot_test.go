@@ -83,7 +83,7 @@ func (s *slurmSite) tells(at time.Time, message string) {
 // TestSnapshotBadInput proves that the daemon reports and counts every failure of squeue (here a fake) and continues
 // with the log, and that squeue's output is used again once it works.
 func TestSnapshotBadInput(t *testing.T) {
-	t.Parallel() // it waits for commands that do not answer most of the time
+	t.Parallel() // the test waits for commands that do not answer most of the time
 	s := newSlurmSite(t)
 	submitted := time.Now().Add(-time.Minute)
 	s.tells(submitted, "_slurm_rpc_submit_batch_job: JobId=1 InitPrio=100 usec=350")

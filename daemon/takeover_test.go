@@ -86,7 +86,7 @@ func TestTakeoverOnAnotherHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
 	}
-	t.Parallel() // it waits for leases most of the time
+	t.Parallel() // the test waits for leases most of the time
 	database := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	seed := killSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 5))
