@@ -273,8 +273,8 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMalformedRequests proves that 8,000 malformed requests, 50,000 with WAITCAST_LONG, get answers with status 4xx and
-// none with 5xx (except two that Go's server itself gives), that nothing panics, and that neither the number of
+// TestMalformedRequests proves that 8,000 malformed requests, 50,000 with WAITCAST_LONG, get answers with status 4xx,
+// and none with 5xx (except two that Go's server itself gives), that nothing panics, and that neither the number of
 // goroutines nor the memory grows.
 func TestMalformedRequests(t *testing.T) {
 	total := 8_000
