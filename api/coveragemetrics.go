@@ -59,7 +59,7 @@ func newCoverageMetrics(s *metricSet) coverageMetrics {
 		undecided: s.gauge("forecasts_undecided",
 			"Forecasts with a quantile that has not passed yet, at most 100,000.", "cluster"),
 		unfollowed: s.counter("forecasts_unfollowed_total",
-			"Forecasts that hits, misses and coverage do not count because too many others had open "+
+			"Forecasts that are not counted in hits, misses and coverage, because too many others had open "+
 				"quantiles at their submission.", "cluster"),
 	}
 }

@@ -104,7 +104,7 @@ func (s Source) IsPolledForFacts() bool {
 // Pool is a set of nodes. Only the jobs of some queues compete for these nodes.
 type Pool struct {
 	Name   string   `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"rebuild" doc:"name of a set of nodes that only the jobs of some queues compete for; if no pool is configured, slurm-facts reports the pools, else the cluster is one pool"`
-	Queues []string `key:"queues" allowed:"a list of queues, each in one pool" reload:"rebuild" doc:"the queues whose jobs compete for the pool; queues without a pool use the first"`
+	Queues []string `key:"queues" allowed:"a list of queues, each in one pool" reload:"rebuild" doc:"the queues whose jobs compete for the pool; jobs of queues without a pool use the first pool"`
 	Procs  int      `key:"procs" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"processors of the pool; 0 means the highest use seen so far"`
 	Nodes  int      `key:"nodes" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"nodes of the pool; 0 means the highest use seen so far"`
 	GPUs   int      `key:"gpus" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"GPUs of the pool; 0 means the highest use seen so far"`
