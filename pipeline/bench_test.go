@@ -10,7 +10,7 @@ import (
 // BenchmarkTake folds a workload of 5,000 jobs on 128 processors with a clusterWriter: picture, models and journal
 // entries, with and without a forecast for every job.
 func BenchmarkTake(b *testing.B) {
-	events := workload(b, 5000, 1)
+	events := workload(b, 1500, 1)
 	for _, c := range []struct {
 		name      string
 		forecasts bool

@@ -131,6 +131,9 @@ func learnt(t testing.TB, p *Pipeline) map[string]string {
 // TestHistoryIsExact proves that a daemon that learns a history has the same state, and forecasts later jobs to the
 // last bit, as a daemon that followed the whole log. It may learn the history before it follows its log or later.
 func TestHistoryIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
+	}
 	log := cut(t, 420, 250, 31)
 	const servedLive = 60 // events that are followed before the import
 	since := log.live[servedLive].Time

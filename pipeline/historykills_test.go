@@ -72,6 +72,9 @@ func TestHistoryThroughKills(t *testing.T) {
 // next returns the number of the write at which the next process is killed: each write around the change of state, and
 // some of the many that store the jobs of the history.
 func next(kill int) int {
+	if testing.Short() {
+		return kill + 3 + 1000*(kill/3) // one kill in the middle: all have the same goroutines
+	}
 	if kill < 4 || os.Getenv("WAITCAST_LONG") != "" {
 		return kill + 1
 	}

@@ -94,7 +94,7 @@ func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	events := readSWF(t, refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), 800)
+	events := readSWF(t, refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), 500)
 	shift := at(0).Sub(events[0].Time)
 	for i := range events { // shift the log to the tests' time
 		ev := &events[i]
@@ -107,7 +107,7 @@ func TestCutOffChangesNoForecastKTH(t *testing.T) {
 		ev.Times.Submit = ev.Times.Submit.UTC()
 	}
 	last := events[len(events)-1].Time.Sub(at(0)).Seconds()
-	cutOff(t, collector.BySubmit, events, []float64{.5 * last, .8 * last}, 1000)
+	cutOff(t, collector.BySubmit, events, []float64{.5 * last, .8 * last}, 500)
 }
 
 // TestAheadAtTheInstantOfSubmission proves that a forecast uses the ends at the instant of its submission, but not the

@@ -98,6 +98,9 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 // TestRestoreWithoutTheLoad proves that the cluster and its load forecast are restored even if the stored state of the
 // load forecast is missing, damaged, or older than the cluster's.
 func TestRestoreWithoutTheLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestRestoredLoadGoesOn")
+	}
 	events := asHistory(workload(t, 120, 4))
 	for name, spoil := range map[string]func(data []byte) []byte{
 		"missing":  func([]byte) []byte { return nil },
@@ -150,6 +153,9 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 // TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored its
 // state. When the state is next saved, it is stored as a saved model of the newest event.
 func TestLoadOfAnOldStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestRestoredLoadGoesOn")
+	}
 	store := newStore(t)
 	p, src := newPipeline(loadConfig(), store, collector.Live)
 	restore(t, p, "one")

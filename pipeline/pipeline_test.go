@@ -27,7 +27,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
 	}
-	forecasts, seeds := 0, uint64(3)
+	forecasts, seeds := 0, uint64(2)
 	if os.Getenv("WAITCAST_LONG") != "" {
 		seeds = 6
 	}

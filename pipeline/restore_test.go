@@ -129,7 +129,7 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			step := 6
+			step := 12
 			if testing.Short() {
 				step = len(r.deliveries) // only one stop
 			} else if os.Getenv("WAITCAST_LONG") != "" {
