@@ -20,7 +20,7 @@ import (
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waitcastd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", program,
 		"../../cmd/daemon").CombinedOutput(); err != nil {
 		t.Fatalf("building waitcastd: %v\n%s", err, out)
 	}
@@ -62,18 +62,20 @@ func TestSoak(t *testing.T) {
 		t.Skip("runs daemons: not with -short")
 	}
 	program := build(t)
-	jobs := 600 // more than the 300 waits after which trees are first trained
-	if os.Getenv("WAITCAST_LONG") != "" {
-		jobs = 10_000
-	}
-	for _, c := range []struct{ name, format, style, store string }{
-		{"PBS, SQLite", "pbs", "mixed", "sqlite"},
-		{"Slurm's controller, PostgreSQL", "slurm-log", "mixed", "postgres"},
-		{"Slurm's jobcomp, dated files", "slurm-jobcomp", "dated", "sqlite"},
+	for _, c := range []struct {
+		name, format, style, store string
+		jobs                       int
+	}{
+		{"PBS, SQLite", "pbs", "mixed", "sqlite", 500}, // more than the 300 waits after which trees are first trained
+		{"Slurm's controller, PostgreSQL", "slurm-log", "mixed", "postgres", 250},
+		{"Slurm's jobcomp, dated files", "slurm-jobcomp", "dated", "sqlite", 250},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if os.Getenv("WAITCAST_LONG") != "" {
+				c.jobs = 10_000
+			}
 			soak(t, Options{
-				Program: program, Jobs: jobs, Days: 60, Every: 144 * time.Hour, Format: c.format, Style: c.style,
+				Program: program, Jobs: c.jobs, Days: 60, Every: 144 * time.Hour, Format: c.format, Style: c.style,
 				Store: c.store, Mild: true,
 			})
 		})
@@ -87,7 +89,7 @@ func TestFloodByClient(t *testing.T) {
 		t.Skip("runs daemons: not with -short")
 	}
 	soak(t, Options{
-		Program: build(t), Jobs: 300, Days: 30, Every: 96 * time.Hour, Format: "pbs", Style: "mixed", Store: "sqlite",
+		Program: build(t), Jobs: 150, Days: 30, Every: 96 * time.Hour, Format: "pbs", Style: "mixed", Store: "sqlite",
 		Only: []string{"flooded by a client"}, Mild: true,
 	})
 }
