@@ -8,6 +8,7 @@ type luck struct {
 	group  []int32 // index of each job's group, or none if it has no group
 	groups int
 	index  map[uint64]int32 // by group
+	slots  []int32          // index of each job in State.Lifetimes, or none; empty without a cache
 }
 
 // aged is the law of a running job, with the part that depends only on its age. The law is nil if this part cannot be
@@ -20,10 +21,11 @@ type aged struct {
 // prepare reads a state that is simulated with random lifetimes. If plans is set, the state is simulated by the time
 // limits alone, and prepare does nothing.
 func (l *luck) prepare(s *State, plans bool) {
-	l.aged, l.group, l.groups = l.aged[:0], l.group[:0], 0
+	l.aged, l.group, l.groups, l.slots = l.aged[:0], l.group[:0], 0, l.slots[:0]
 	if plans {
 		return
 	}
+	l.prepareSlots(s)
 	for i := range s.Running {
 		r := &s.Running[i]
 		var a aged

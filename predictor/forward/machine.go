@@ -3,6 +3,7 @@ package forward
 import (
 	"math"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/waitcast/waitcast/internal/byend"
 	"github.com/waitcast/waitcast/internal/quadheap"
@@ -38,7 +39,8 @@ type machine struct {
 	reserver waiter  // the job that had a reservation in the last pass; its id is none if no job had one
 	opens    float64 // when the work of a limit will have fallen so far that a job may start; +Inf for never
 	ground   ground
-	scores   []float64 // scores of the groups in this replica, NaN if not computed yet, see luck
+	scores   []float64       // scores of the groups in this replica, NaN if not computed yet, see luck
+	drawn    []atomic.Uint64 // cached lifetimes of this replica, by slot; nil for none
 
 	// If the request itself is simulated, requestID is its number, and joinsAt is the instant at which it joins the
 	// queue: +Inf if it has joined, or awaits other jobs. Otherwise requestID is none, and probe records what a request
@@ -111,6 +113,10 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.requestHolds, m.awaits = nil, false
 	m.needNow = append(m.needNow[:0], c.dependencies.need...)
 	m.resetLuck()
+	m.drawn = nil
+	if !c.plans {
+		m.drawn = c.state.Lifetimes.of(replica, seed)
+	}
 	m.events = m.events[:0]
 	for i := range c.state.Running {
 		t := &m.jobs[i]
@@ -129,8 +135,8 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	}
 }
 
-// lifetime returns the remaining seconds of a job of the state.
-func (m *machine) lifetime(id int32) float64 {
+// drawLifetime draws the remaining seconds of a job of the state.
+func (m *machine) drawLifetime(id int32) float64 {
 	var law Law
 	var key, group uint64
 	var age, limit float64

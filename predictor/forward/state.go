@@ -149,6 +149,8 @@ type State struct {
 	// Horizon, in seconds, ends a replica in which arrivals never let the request start. The wait is the horizon
 	// then. 0 means 30 days. Without arrivals there is no horizon.
 	Horizon float64
+	// Lifetimes is a cache that simulations from this instant share; nil for none. It changes no result.
+	Lifetimes *Lifetimes
 }
 
 const (

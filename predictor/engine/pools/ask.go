@@ -46,6 +46,7 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 		return t.pivotsAt(t.cell(&r.Request), at)
 	}
 	if s, request := f.bound(at, r); request != nil {
+		s.Lifetimes = known.lifetimes(f, at)
 		var sim forward.Sim
 		roots, err := sim.Pivots(s, *request, replicas, 1, nil)
 		if err != nil {
@@ -119,7 +120,7 @@ func (f *Facts) surface(at float64, rank int, owner int32, without uint64, known
 	return Ask(known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, at)
-		s.Gates = f.gates.Coarse(at)
+		s.Gates, s.Lifetimes = f.gates.Coarse(at), known.lifetimes(f, at)
 		if without != 0 {
 			s.Waiting = slices.DeleteFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == without })
 		}

@@ -50,6 +50,7 @@ func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, boun
 		s.Waiting = slices.Delete(s.Waiting, i, i+1)
 		request.Behind = s.Behind(request.Rank)
 	}
+	s.Lifetimes = c.known.lifetimes(f, c.at)
 	return waitsIn(s, request), true
 }
 

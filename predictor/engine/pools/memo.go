@@ -3,6 +3,8 @@ package pools
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/waitcast/waitcast/predictor/forward"
 )
 
 // mostMemo is the maximum number of answers of each kind that a view keeps.
@@ -13,6 +15,7 @@ const mostMemo = 1024
 type Memo struct {
 	known sync.Map // by question
 	n     atomic.Int32
+	drawn sync.Map // by *Facts: the lifetimes in the futures of its pool
 }
 
 // Question is the part of a request on which a simulation depends. For Downey's methods the limit is -1, because they
@@ -42,6 +45,20 @@ func Ask[T any](m *Memo, q Question, work func() T) T {
 		}
 	}
 	return v
+}
+
+// lifetimes returns the cache of the random lifetimes in the futures of a pool from an instant on. A nil Memo has none.
+func (m *Memo) lifetimes(f *Facts, at float64) *forward.Lifetimes {
+	if m == nil {
+		return nil
+	}
+	if l, ok := m.drawn.Load(f); ok {
+		return l.(*forward.Lifetimes)
+	}
+	var s forward.State
+	f.state(&s, at)
+	l, _ := m.drawn.LoadOrStore(f, forward.NewLifetimes(&s, replicas, 1))
+	return l.(*forward.Lifetimes)
 }
 
 // HeadQuestion returns the question of Downey's methods about a request with the given number of processors.

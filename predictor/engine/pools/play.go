@@ -371,7 +371,7 @@ func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future
 	f = f.withLinked(r)
 	s := &c.state
 	holds := f.stateFor(s, at, r)
-	s.Gates = c.gates.at(f.gates, at)
+	s.Gates, s.Lifetimes = c.gates.at(f.gates, at), c.lifetimes
 	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Owner: f.ownerOf(r),
 		Eligible: r.Delay(at), Holds: holds, After: f.after(r), Needs: f.needsOf(r)}
 	request.Behind = s.Behind(request.Rank)
@@ -533,6 +533,8 @@ type Scratch struct {
 	state   forward.State
 	waits   []float64
 	futures []forward.Future
+	// lifetimes are those of the view's futures while a request is simulated; nil if no other request shares them.
+	lifetimes *forward.Lifetimes
 
 	limits, expected []ending
 
@@ -574,7 +576,11 @@ func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo,
 		r.Begin > 0 {
 		q.of = r.limitedBy()
 	}
-	if s = Ask(known, q, func() *Simulated { return f.simulate(at, levels, r, c) }); s != nil {
+	if s = Ask(known, q, func() *Simulated {
+		c.lifetimes = known.lifetimes(f, at)
+		defer func() { c.lifetimes = nil }()
+		return f.simulate(at, levels, r, c)
+	}); s != nil {
 		age = 0
 	}
 	return s, age
