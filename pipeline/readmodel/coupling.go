@@ -81,7 +81,8 @@ func (c *coupling) served(request, option []float64) waitPairs {
 	p := waitPairs{make([]float64, 0, n), make([]float64, 0, n), make([]bool, 0, n)}
 	for i, than := range c.request {
 		for k, wait := range c.option {
-			p.request, p.option, p.sooner = append(p.request, a[i]), append(p.option, b[k]), append(p.sooner, wait < than)
+			p.request, p.option = append(p.request, a[i]), append(p.option, b[k])
+			p.sooner = append(p.sooner, wait < than)
 		}
 	}
 	return p

@@ -69,7 +69,9 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	}
 	out := []Option{}
 	a := q.Request
-	for _, options := range [][]Option{c.taken(smaller(a, q.Keep)), c.taken(shorter(a, q.Keep)), v.elsewhere(a, q.Takes)} {
+	for _, options := range [][]Option{
+		c.taken(smaller(a, q.Keep)), c.taken(shorter(a, q.Keep)), v.elsewhere(a, q.Takes),
+	} {
 		if o := c.best(options); o != nil {
 			out = append(out, *o)
 		}
