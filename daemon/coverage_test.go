@@ -149,7 +149,7 @@ func compareMetrics(t *testing.T, answer *wire.Accuracy, series map[string]float
 func compareCommand(t *testing.T, d *running, answer *wire.Accuracy) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waitcast")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/waitcast").
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", program, "../cmd/waitcast").
 		CombinedOutput(); err != nil {
 		t.Fatalf("building the command: %v\n%s", err, out)
 	}

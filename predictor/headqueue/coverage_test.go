@@ -3,6 +3,7 @@ package headqueue_test
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/waitcast/waitcast/job/waittime"
@@ -171,7 +172,11 @@ func TestLongQueueCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("queues of thousands of jobs; left out by -short")
 	}
-	cover(t, 60, 10, func(w *world) int { return 8000 + w.rng.IntN(8000) })
+	states := 30
+	if os.Getenv("WAITCAST_LONG") != "" {
+		states = 60
+	}
+	cover(t, states, 10, func(w *world) int { return 8000 + w.rng.IntN(8000) })
 }
 
 func cover(t *testing.T, states, draws int, length func(*world) int) {

@@ -151,7 +151,7 @@ func TestWaitingJobsOfATraceCameFromSomewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.learner = f
-	const until = 5 * week
+	const until = 3 * week
 	for x := hour + .5; x < until; x += hour {
 		r.instants = append(r.instants, x)
 	}
@@ -174,7 +174,7 @@ func TestWaitingJobsOfATraceCameFromSomewhere(t *testing.T) {
 		}
 	}
 	r.run()
-	if forecasts < 800 {
+	if forecasts < 450 {
 		t.Errorf("%d forecasts", forecasts)
 	}
 }

@@ -27,7 +27,7 @@ func TestShortDayOne(t *testing.T) {
 		Settings: Settings{Plan: PlanOptions{Jobs: 15, Nodes: nodes, CPUs: 2, Longest: 3}},
 	}}
 	for program, what := range map[string]string{o.Daemon: "../../cmd/daemon", o.Client: "../../cmd/waitcast"} {
-		if out, err := exec.Command("go", "build", "-o", program, what).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-ldflags=-s", "-o", program, what).CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", what, err, out)
 		}
 	}

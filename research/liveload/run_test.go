@@ -139,7 +139,8 @@ func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 	t.Parallel() // the test waits for jobs most of the time
 	dir := t.TempDir()
 	program := filepath.Join(dir, "waitcastd")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/daemon").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-ldflags=-s", "-o", program, "../../cmd/daemon")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building waitcastd: %v\n%s", err, out)
 	}
 	return Options{
