@@ -92,7 +92,7 @@ func TestDependencyOnAJobWithoutRecord(t *testing.T) {
 			v := s.pipeline.View("c")
 			for _, j := range v.Queued {
 				if j.ID == "2" {
-					return v.Forecasts[readmodel.KeyOf(j)].Quantiles != nil
+					return v.Forecasts.Of(readmodel.KeyOf(j)).Quantiles != nil
 				}
 			}
 			return false

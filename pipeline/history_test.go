@@ -339,7 +339,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 	out := map[string]*readmodel.Served{}
 	for _, j := range v.Queued {
-		out[j.ID] = v.Forecasts[readmodel.KeyOf(j)]
+		out[j.ID] = v.Forecasts.Of(readmodel.KeyOf(j))
 	}
 	return out
 }

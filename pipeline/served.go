@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
@@ -11,26 +12,44 @@ import (
 // servedForecasts keeps the forecasts of the waiting jobs. Each view has an immutable copy, with exactly the waiting
 // jobs of the view.
 type servedForecasts struct {
-	served readmodel.Forecasts
-	copied readmodel.Forecasts // the copy in the newest view; nil if a forecast has changed since that view
+	parts  readmodel.Forecasts
+	shared [readmodel.ForecastParts]bool // true for a part that the newest view has, too
+	copied readmodel.Forecasts           // the copy in the newest view; nil if a forecast has changed since that view
 }
 
 func (b *servedForecasts) put(j *cluster.Job, s *readmodel.Served) {
-	if b.served == nil {
-		b.served = readmodel.Forecasts{}
-	}
-	b.served[readmodel.KeyOf(j)], b.copied = s, nil
+	k := readmodel.KeyOf(j)
+	b.change(k)[k] = s
 }
 
 func (b *servedForecasts) drop(j *cluster.Job) {
-	delete(b.served, readmodel.KeyOf(j))
-	b.copied = nil
+	k := readmodel.KeyOf(j)
+	delete(b.change(k), k)
+}
+
+// change returns the part of a job, which may be changed: no view has it.
+func (b *servedForecasts) change(k readmodel.JobKey) map[readmodel.JobKey]*readmodel.Served {
+	if b.parts == nil {
+		b.parts = make(readmodel.Forecasts, readmodel.ForecastParts)
+	}
+	i := k.Part()
+	switch {
+	case b.parts[i] == nil:
+		b.parts[i] = map[readmodel.JobKey]*readmodel.Served{}
+	case b.shared[i]:
+		b.parts[i] = maps.Clone(b.parts[i])
+	}
+	b.shared[i], b.copied = false, nil
+	return b.parts[i]
 }
 
 // snapshot returns an immutable copy of the present forecasts.
 func (b *servedForecasts) snapshot() readmodel.Forecasts {
 	if b.copied == nil {
-		b.copied = maps.Clone(b.served)
+		b.copied = slices.Clone(b.parts)
+		for i := range b.shared {
+			b.shared[i] = true
+		}
 	}
 	return b.copied
 }

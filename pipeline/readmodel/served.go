@@ -102,14 +102,30 @@ func (v *View) simulatedRest(j *cluster.Job) []float64 {
 // may lie before that time. It is not 0, because listings have whole seconds.
 const beginError = 1
 
-// Forecasts are the forecasts of waiting jobs. A published map never changes.
-type Forecasts map[JobKey]*Served
+// Forecasts are the forecasts of waiting jobs, in ForecastParts maps. JobKey.Part is the index of a job's map. Published
+// forecasts never change; consecutive views share the maps that did not change between them.
+type Forecasts []map[JobKey]*Served
+
+// ForecastParts is the number of maps of Forecasts. A view copies the maps that changed, so with more maps it copies
+// fewer forecasts.
+const ForecastParts = 256
+
+// Of returns the forecast of a job's attempt, nil if there is none.
+func (f Forecasts) Of(k JobKey) *Served {
+	if f == nil {
+		return nil
+	}
+	return f[k.Part()][k]
+}
 
 // JobKey names an attempt of a job.
 type JobKey struct {
 	Seq     uint64
 	Attempt int
 }
+
+// Part returns the index of the map of Forecasts that has the job.
+func (k JobKey) Part() int { return int(k.Seq % ForecastParts) }
 
 // KeyOf returns the key of a job's attempt.
 func KeyOf(j *cluster.Job) JobKey { return JobKey{j.Seq, j.Attempt} }

@@ -238,7 +238,7 @@ func (v *View) LoadForecasts() (made, failures int64) {
 
 // Served returns the forecast of a waiting job. It returns nil if there is none because the submission became known
 // too late.
-func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts[KeyOf(j)] }
+func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
 // Conditions returns the conditions of the cluster's sources.
 func (v *View) Conditions() []Condition {
