@@ -175,6 +175,8 @@ func TestFormsOfPBSAndLSF(t *testing.T) {
 		"#PBS -l walltime=2:05":                        {procs: 1, limit: 125 * time.Second},
 		"#PBS -l walltime=100:0:0":                     {procs: 1, limit: 100 * time.Hour},
 		"#PBS -l walltime=1:0:0:0":                     {procs: 1, limit: 24 * time.Hour},
+		"#PBS -l min_walltime=60,max_walltime=2:0:0":   {procs: 1, limit: 2 * time.Hour},
+		"#PBS -l max_walltime=90,walltime=60":          {procs: 1, limit: time.Minute},
 		"#PBS -l walltime=1.5":                         {procs: 1, limit: time.Second},
 		"#PBS -t 1-3,3,7":                              {procs: 1, tasks: 4},
 		"#PBS -J 0-9:2 -W max_run_subjobs=3":           {procs: 1, tasks: 5, atOnce: 3},

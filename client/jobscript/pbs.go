@@ -191,7 +191,11 @@ func (p *parser) pbsRequest(kept settings) (Request, error) {
 	if err := p.pbsArray(&r, kept); err != nil {
 		return Request{}, err
 	}
-	if s, ok := kept["l:walltime"]; ok {
+	limit := "l:walltime"
+	if !kept.has(limit) {
+		limit = "l:max_walltime" // a job that OpenPBS may shrink
+	}
+	if s, ok := kept[limit]; ok {
 		var err error
 		if r.TimeLimit, err = pbsTime(s.value); err != nil {
 			return Request{}, p.fail(s.at, pbsWritten(s), err.Error(), "write seconds, min:sec or h:m:s")

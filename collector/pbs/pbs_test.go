@@ -118,6 +118,8 @@ func openCases() []formattest.Case {
 	const times = "ctime=1720008000 qtime=1720008005 etime=1720008010 "
 	const list = "Resource_List.mem=8gb Resource_List.ncpus=16 Resource_List.nodect=3 Resource_List.place=scatter " +
 		"Resource_List.select=2:ncpus=4:mpiprocs=4+1:ncpus=8 Resource_List.walltime=36:00:00 "
+	const shrinks = "user=cat queue=workq ctime=1720008000 Resource_List.ncpus=2 " +
+		"Resource_List.max_walltime=04:00:00 Resource_List.min_walltime=00:58:00"
 	a := job.Attributes{Queue: "workq", User: "cat", Group: "staff", Account: "phys lab", Name: "run.sh",
 		Procs: 16, Nodes: 3,
 		Memory: 8 << 30, TimeLimit: 36 * time.Hour}
@@ -145,6 +147,16 @@ func openCases() []formattest.Case {
 		good("next phase, one node released", "07/03/2024 14:03:00;c;20.srv;"+who+times+"start=1720008060 "+
 			"exec_host=n1/0*4+n2/0*4 Resource_List.ncpus=8 Resource_List.nodect=2 Resource_List.walltime=36:00:00",
 			event(job.Update, "20.srv", at(180), smaller, started)),
+		good("queued, to be shrunk: the longest limit", "07/03/2024 14:00:00;Q;22.srv;"+shrinks,
+			event(job.Submit, "22.srv", at(0), job.Attributes{Queue: "workq", User: "cat", Procs: 2,
+				TimeLimit: 4 * time.Hour}, job.Times{Submit: at(0)})),
+		good("started, shrunk: the walltime", "07/03/2024 14:01:00;S;22.srv;"+shrinks+
+			" Resource_List.walltime=01:30:00 start=1720008060",
+			event(job.Start, "22.srv", at(60), job.Attributes{Queue: "workq", User: "cat", Procs: 2,
+				TimeLimit: 90 * time.Minute}, job.Times{Submit: at(0), Start: at(60)})),
+		good("queued, with a longest limit that is none", "07/03/2024 14:00:00;Q;23.srv;user=cat ctime=1720008000 "+
+			"Resource_List.max_walltime=long", event(job.Submit, "23.srv", at(0), job.Attributes{User: "cat"},
+			job.Times{Submit: at(0)})),
 		good("altered", "07/03/2024 14:02:00;a;20.srv;Resource_List.walltime=02:00:00 Resource_List.mem=UNSET",
 			event(job.Update, "20.srv", at(120), limit, job.Times{})),
 		good("altered names",

@@ -3,6 +3,7 @@ package pbs
 import (
 	"bytes"
 	"math"
+	"time"
 
 	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
@@ -17,6 +18,7 @@ type resources struct {
 	gpuType         []byte
 	qos             []byte
 	whole           bool
+	longest         time.Duration // time limit of a job that may be shrunk, before its start
 }
 
 // set stores one requested resource, if it is known.
@@ -32,6 +34,8 @@ func (r *resources) set(name, value []byte) {
 		r.gpuType = value
 	case "qos": // Torque with Moab or Maui; elsewhere a resource of the site
 		r.qos = value
+	case "max_walltime": // OpenPBS sets walltime when the job starts, between min_walltime and this
+		r.longest, _ = parseWalltime(value)
 	case "place": // [arrangement][:sharing][:grouping], pbs_resources(7B) of OpenPBS
 		for item := range bytes.SplitSeq(value, []byte(":")) {
 			if string(item) == "excl" || string(item) == "exclhost" {
@@ -67,9 +71,12 @@ func (r *resources) chunks(spec []byte) {
 	}
 }
 
-// copyTo sets the attributes of a job that the resources have. The size must be set already.
+// copyTo sets the attributes of a job that the resources have. Size and walltime must be set already.
 func (r *resources) copyTo(a *job.Attributes) {
 	a.Memory, a.Whole = r.memory, r.whole
+	if a.TimeLimit == 0 {
+		a.TimeLimit = r.longest
+	}
 	if a.Memory == 0 && r.perProc > 0 && int64(a.Procs) < math.MaxInt64/r.perProc {
 		a.Memory = r.perProc * int64(a.Procs)
 	}
