@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 from typing import Any, Callable, Iterator, TypeVar
 
 import waitcast
@@ -146,6 +147,23 @@ class AgainstDaemon(unittest.TestCase):
                     self.assertEqual(o["decided"], o["up_to"] + o["missed"] + o["censored"])
                     self.assertEqual(level in method["coverage"], o["up_to"] + o["missed"] > 0)
             self.assertLessEqual(group["waiting_past"]["0.95"], group["waiting"])
+
+    def test_types_have_every_member(self) -> None:
+        with urllib.request.urlopen(URL + "/openapi.json", timeout=60) as answer:
+            schemas = json.load(answer)["components"]["schemas"]
+        known = 0
+        for name, schema in schemas.items():
+            kind: Any = getattr(waitcast, name, None)
+            if not hasattr(kind, "__required_keys__") or name.endswith("Request"):
+                continue
+            known += 1
+            with self.subTest(name):
+                members = set(schema["properties"])
+                self.assertEqual(sorted(members - set(kind.__annotations__)), [], "the class lacks members of the answer")
+                self.assertEqual(sorted(set(kind.__annotations__) - members), [], "the answer has no such members")
+                required = set(schema.get("required", []))
+                self.assertEqual(sorted(kind.__required_keys__ - required), [], "the daemon may leave these members out")
+        self.assertGreater(known, 30)
 
     def test_problems(self) -> None:
         with self.assertRaises(waitcast.ProblemError) as caught:

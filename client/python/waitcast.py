@@ -58,6 +58,17 @@ class Place(TypedDict, total=False):
     queue: str
 
 
+class _CannotSayMust(TypedDict):
+    reason: str
+    detail: str
+
+
+class CannotSay(_CannotSayMust, total=False):
+    """Why a method has no forecast."""
+
+    hint: str
+
+
 class _MethodMust(TypedDict):
     name: str
     median_seconds: Optional[float]
@@ -68,6 +79,7 @@ class Method(_MethodMust, total=False):
     median_high_seconds: float
     draws: int
     ignores: list[str]
+    cannot_say: CannotSay
 
 
 class StartBy(TypedDict):
@@ -100,6 +112,34 @@ class Cause(_CauseMust, total=False):
     comes_free: Freed
 
 
+class Pivot(TypedDict):
+    """A running job whose end decides a start."""
+
+    id: str
+    procs: int
+    age_seconds: float
+    remaining_p50_seconds: Optional[float]
+    remaining_p90_seconds: Optional[float]
+    share: float
+
+
+_SoonerMust = TypedDict("_SoonerMust", {
+    "changes": str, "queue": str, "procs": int, "wait_seconds": Quantiles, "gain_seconds": Optional[float], "probability": float, "if": str,
+})
+
+
+class Sooner(_SoonerMust, total=False):
+    """A request that would start sooner."""
+
+    nodes: int
+    time_limit_seconds: float
+
+
+class CurvePoint(TypedDict):
+    seconds: float
+    probability: float
+
+
 class _WaitMust(Dated):
     cluster: str
     queue: str
@@ -118,8 +158,19 @@ class _WaitMust(Dated):
 class Wait(_WaitMust, total=False):
     """The answer of GET /v1/wait."""
 
+    asked_queue: str
+    time_limit_seconds: float
+    nodes: int
+    gpus: int
+    memory_bytes: int
+    not_considered: list[str]
     start_by: StartBy
+    curve: list[CurvePoint]
     cause: Cause
+    refused: Cause
+    waits_for: list[Pivot]
+    sooner: list[Sooner]
+    warnings: list[str]
 
 
 class RuntimePoint(TypedDict):
@@ -166,6 +217,7 @@ class _WaitCandidateMust(TypedDict):
 
 
 class WaitCandidate(_WaitCandidateMust, total=False):
+    asked_queue: str
     time_limit_seconds: float
     start_by: StartBy
     run_seconds: Quantiles
@@ -258,6 +310,7 @@ class _SizeCandidateMust(TypedDict):
 
 
 class SizeCandidate(_SizeCandidateMust, total=False):
+    asked_queue: str
     time_limit_seconds: float
     mean_before_seconds: float
     mean_after_seconds: float
@@ -305,7 +358,7 @@ class Opening(TypedDict):
     likely_procs: int
 
 
-class NowQueue(TypedDict):
+class _NowQueueMust(TypedDict):
     cluster: str
     queue: str
     procs: int
@@ -315,6 +368,11 @@ class NowQueue(TypedDict):
     openings: list[Opening]
     plan_age_seconds: Optional[float]
     reason: str
+
+
+class NowQueue(_NowQueueMust, total=False):
+    asked_queue: str
+    pool: str
 
 
 class Now(Dated):
@@ -357,6 +415,9 @@ class Job(_JobMust, total=False):
     held_action: str
     no_forecast: str
     moved: str
+    moved_by: str
+    waits_for: list[Pivot]
+    sooner: list[Sooner]
 
 
 class JobAnswer(Job, Dated):
@@ -409,15 +470,19 @@ class WhenHour(TypedDict):
     best: bool
 
 
-class When(Dated):
-    """The answer of GET /v1/when."""
-
+class _WhenMust(Dated):
     cluster: str
     queue: str
     procs: int
     hours: list[WhenHour]
     note: str
     made_for: str
+
+
+class When(_WhenMust, total=False):
+    """The answer of GET /v1/when."""
+
+    time_limit_seconds: float
 
 
 class Me(Jobs):
@@ -493,11 +558,14 @@ class _QueueMust(TypedDict):
     queued_jobs: int
     queued_procs: int
     held_jobs: int
+    policy: str
+    policy_source: str
     rules: Optional[Rules]
     models: list[dict[str, Any]]
 
 
 class Queue(_QueueMust, total=False):
+    pool: str
     typical: TypicalJob
 
 
