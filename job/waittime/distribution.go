@@ -67,7 +67,10 @@ func NewDistribution(levels, seconds []float64, closures ...Closure) (*Distribut
 		return nil, &QuantilesError{Problem: fmt.Sprintf("%d levels and %d quantiles; want as many, at least 1",
 			len(levels), len(seconds))}
 	}
-	d := &Distribution{closures: closures, never: 1}
+	n := len(levels)
+	room := make([]float64, 4*n)
+	d := &Distribution{closures: closures, never: 1, levels: room[:0:n], seconds: room[n:n:2*n],
+		z: room[2*n : 2*n : 3*n], y: room[3*n:3*n]}
 	last := 0.
 	for i, p := range levels {
 		s := seconds[i]

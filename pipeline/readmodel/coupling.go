@@ -102,9 +102,10 @@ func levelsByRank(waits, others []float64) []float64 {
 		wait, other float64
 		index       int
 	}
-	order := make([]ranked, len(waits))
+	var room [128]ranked // enough for the futures of one pool
+	order := room[:0]
 	for i, wait := range waits {
-		order[i] = ranked{wait, others[i], i}
+		order = append(order, ranked{wait, others[i], i})
 	}
 	slices.SortFunc(order, func(a, b ranked) int {
 		switch {

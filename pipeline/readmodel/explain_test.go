@@ -16,13 +16,13 @@ import (
 // sixteenth. The processors per node stay the same, and for a request that cannot be scaled there is no change.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
-		for _, o := range smaller(&a, 1./16) {
+		for _, o := range smaller(&a, 1./16, nil) {
 			out = append(out, [2]int{o.Procs, o.Nodes})
 		}
 		return out
 	}
 	limits := func(limit time.Duration) (out []time.Duration) {
-		for _, o := range shorter(&job.Attributes{TimeLimit: limit}, 1./16) {
+		for _, o := range shorter(&job.Attributes{TimeLimit: limit}, 1./16, nil) {
 			out = append(out, o.TimeLimit)
 		}
 		return out
@@ -78,7 +78,7 @@ func TestElsewhere(t *testing.T) {
 	}
 	takes := func(*job.Attributes) bool { return true }
 	names := func(v *View, a job.Attributes) (out []string) {
-		for _, o := range v.elsewhere(&a, func(o *job.Attributes) bool { return takes(o) }) {
+		for _, o := range v.elsewhere(&a, func(o *job.Attributes) bool { return takes(o) }, nil) {
 			out = append(out, o.Queue)
 		}
 		return out

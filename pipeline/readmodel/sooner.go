@@ -69,13 +69,16 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	}
 	out := []Option{}
 	a := q.Request
-	for _, options := range [][]Option{
-		c.taken(smaller(a, q.Keep)), c.taken(shorter(a, q.Keep)), v.elsewhere(a, q.Takes),
-	} {
+	room := make([]Option, 0, 8)
+	choose := func(options []Option) {
 		if o := c.best(options); o != nil {
 			out = append(out, *o)
 		}
+		room = options[:0]
 	}
+	choose(c.taken(smaller(a, q.Keep, room)))
+	choose(c.taken(shorter(a, q.Keep, room)))
+	choose(v.elsewhere(a, q.Takes, room))
 	slices.SortStableFunc(out, func(a, b Option) int { return cmp.Compare(b.Gain, a.Gain) })
 	return out
 }
@@ -235,12 +238,12 @@ func material(than, q []float64) bool {
 // neither is more than twice the other. They may differ, because long waits may gain more than short ones.
 func agrees(gain, ofMedians float64) bool { return gain >= ofMedians/2 && gain/2 <= ofMedians }
 
-// smaller returns options with fewer processors, largest first: powers of two and simple fractions that are at least
-// the share keep of the request's processors. A job on several nodes keeps its processors per node. A job that requests
-// GPUs or memory gets no option, because it is unknown how its GPUs or memory would shrink.
-func smaller(a *job.Attributes, keep float64) []Option {
+// smaller appends to out the options with fewer processors, largest first: powers of two and simple fractions that are
+// at least the share keep of the request's processors. A job on several nodes keeps its processors per node. A job that
+// requests GPUs or memory gets no option, because it is unknown how its GPUs or memory would shrink.
+func smaller(a *job.Attributes, keep float64, out []Option) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
-		return nil
+		return out
 	}
 	sizes := make([]int, 0, 48)
 	for _, part := range []int{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64} {
@@ -255,7 +258,6 @@ func smaller(a *job.Attributes, keep float64) []Option {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	slices.Reverse(sizes)
-	out := make([]Option, 0, len(sizes))
 	for _, n := range sizes {
 		o := Option{Changes: ChangeProcs, Attributes: *a}
 		if o.Procs = n; a.Nodes > 0 {
@@ -278,12 +280,10 @@ func RoundLimits() []time.Duration {
 	}
 }
 
-// shorter returns options with shorter time limits that users round to, longest first. They are at least the share keep
-// of the request's limit. For a request without a limit they are at least an hour.
-func shorter(a *job.Attributes, keep float64) []Option {
-	limits := RoundLimits()
-	out := make([]Option, 0, len(limits))
-	for _, limit := range limits {
+// shorter appends to out the options with shorter time limits that users round to, longest first. They are at least the
+// share keep of the request's limit. For a request without a limit they are at least an hour.
+func shorter(a *job.Attributes, keep float64, out []Option) []Option {
+	for _, limit := range RoundLimits() {
 		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit.Seconds() < keep*a.TimeLimit.Seconds()) ||
 			a.TimeLimit == 0 && limit < time.Hour {
 			continue
@@ -295,10 +295,10 @@ func shorter(a *job.Attributes, keep float64) []Option {
 	return out
 }
 
-// elsewhere returns the same request for other queues that accept such jobs. If the scheduler reports the rules of a
-// queue, these decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs there
-// now.
-func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool) []Option {
+// elsewhere appends to out the same request for other queues that accept such jobs. If the scheduler reports the rules
+// of a queue, these decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs
+// there now.
+func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool, out []Option) []Option {
 	c := v.index()
 	c.buildQueues(v)
 	takes := func(queue string) bool {
@@ -307,7 +307,6 @@ func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool)
 		}
 		return c.took(queue, a.Procs, a.TimeLimit)
 	}
-	out := make([]Option, 0, min(len(c.queues), mostQueues))
 	for _, name := range c.queues {
 		if len(out) == mostQueues {
 			break
