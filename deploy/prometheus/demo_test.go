@@ -28,10 +28,11 @@ type stage struct {
 }
 
 // TestDemonstration runs a real Prometheus that scrapes the demonstration. It proves that at first all is well: the
-// target is up, promtool finds no fault in its metrics, no rule fails, each recorded series and each query of a dashboard has data, and no alert fires. A
-// flurry fires its alert, which ends with the flurry, and a stalled log fires its own. Only these alerts and their
-// companions in docs/alerts.md fire. Hours become seconds in the rules, as in the demonstration. With WAITCAST_LONG=1
-// Prometheus scrapes for five minutes, also native histograms, and incidents are watched until they end.
+// target is up, promtool finds no fault in its metrics, no rule fails, each recorded series and each query of a
+// dashboard has data, and no alert fires. A flurry fires its alert, which ends with the flurry, and a stalled log fires
+// its own. Only these alerts and their companions in docs/alerts.md fire. Hours become seconds in the rules, as in the
+// demonstration. With WAITCAST_LONG=1 Prometheus scrapes for five minutes, also native histograms, and incidents are
+// watched until they end.
 func TestDemonstration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")

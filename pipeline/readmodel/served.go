@@ -102,8 +102,8 @@ func (v *View) simulatedRest(j *cluster.Job) []float64 {
 // may lie before that time. It is not 0, because listings have whole seconds.
 const beginError = 1
 
-// Forecasts are the forecasts of waiting jobs, in ForecastParts maps. JobKey.Part is the index of a job's map. Published
-// forecasts never change; consecutive views share the maps that did not change between them.
+// Forecasts are the forecasts of waiting jobs, in ForecastParts maps. JobKey.Part is the index of a job's map.
+// Published forecasts never change; consecutive views share the maps that did not change between them.
 type Forecasts []map[JobKey]*Served
 
 // ForecastParts is the number of maps of Forecasts. A view copies the maps that changed, so with more maps it copies

@@ -6,8 +6,8 @@ import (
 )
 
 // Lifetimes caches the random lifetimes of the jobs of a state in the replicas of one seed. Several simulations from
-// one instant may share it (State.Lifetimes): they need not draw the lifetimes again, and their results stay the same to
-// the last bit. The laws of the jobs must be comparable by ==. It is safe for concurrent use.
+// one instant may share it (State.Lifetimes): they need not draw the lifetimes again, and their results stay the same
+// to the last bit. The laws of the jobs must be comparable by ==. A cache is safe for concurrent use.
 type Lifetimes struct {
 	seed     uint64
 	replicas int

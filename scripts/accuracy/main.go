@@ -148,8 +148,8 @@ func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
 func whole(page io.Writer, r *backtest.TraceResult) {
 	served, qbets := r.Method(backtest.Waitcast), r.Method("qbets")
 	fmt.Fprintf(page, "### %s\n\nOf %d jobs, %d are scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% "+
-		"lower at .95.\n%.1f %% of the medians are within a factor of 2 of the wait. The best constant forecast, chosen "+
-		"in\nhindsight, would reach %.1f %%.\n\n",
+		"lower at .95.\n%.1f %% of the medians are within a factor of 2 of the wait. The best constant forecast, "+
+		"chosen in\nhindsight, would reach %.1f %%.\n\n",
 		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
 		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), 100*served.Within2,
 		100*r.Constant.Within2)
