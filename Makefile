@@ -2,6 +2,8 @@
 # tests are skipped by name otherwise.
 GO        ?= go
 TOOLS     := $(GO) tool -modfile=scripts/tools/go.mod
+# The program of a tool, which is built as Go builds it by default, whatever this file exports.
+tool      = $$(env -u CGO_ENABLED $(TOOLS) -n $(1))
 FUZZTIME  ?= 10m
 # Packages that are tested at a time: one more than there are processors, since some wait for schedulers, browsers and databases.
 PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -20,6 +22,10 @@ build:
 	CGO_ENABLED=0 $(GO) build -o bin/waitcastd ./cmd/daemon
 	CGO_ENABLED=0 $(GO) build -o bin/waitcast ./cmd/waitcast
 
+# What these targets build is built as it is shipped: without cgo, so that .ci/run compiles each package once. The race detector needs
+# cgo.
+test check lint bench-guard generate check-generated: export CGO_ENABLED ?= 0
+
 # Test binaries are linked without symbols, and not vetted: lint does that. With a hundred of them it saves a minute.
 QUICK := -vet=off -ldflags=-s
 
@@ -31,7 +37,7 @@ test:
 # the whole repository: names, figures and links in pages, configuration keys in messages.
 check:
 	$(GO) test $(QUICK) $(SUBJECT)
-	$(TOOLS) golangci-lint run $(SUBJECT)
+	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
 	$(GO) test $(QUICK) ./scripts/claims
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
@@ -45,10 +51,12 @@ test-busy:
 test-loopback:
 	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-loopback $(SUBJECT)
 
-# Under the race detector: the packages that run goroutines; the others are numbers and parsers. Of api's tests those of what is watched, bounded and
-# shared between requests: each has a cluster of its own, and all of them take four minutes. test-long runs all.
-RACE := ./daemon ./pipeline ./modelstore/sqlite ./modelstore/postgres ./api/access ./api/ask ./api/page ./client/... ./collector/source \
-	./collector/tail ./daemon/... ./simulator/... ./workload/shake
+# Under the race detector: the packages that run goroutines; the others are numbers and parsers, or test programs in other languages
+# (client/slurm, client/python) and pages in browsers (api/page). With -short, tests are left out whose goroutines another test has
+# too. Of api's tests those of what is watched, bounded and shared between requests: each has a cluster of its own, and all of them
+# take four minutes. test-long runs all packages.
+RACE := ./daemon ./pipeline ./modelstore/sqlite ./modelstore/postgres ./api/access ./api/ask ./client ./collector/source ./collector/tail \
+	./daemon/demo ./daemon/intake ./daemon/systemd ./simulator ./simulator/study ./workload/shake
 
 # Of these packages no access is watched, nor is how they use pointers: SQLite is translated from C and locks for itself, go-cmp
 # compares for tests, the others are numbers without goroutines, or whose goroutines share nothing (predictor/forward). Watching
@@ -74,9 +82,10 @@ test-deps:
 	./scripts/test-deps
 
 lint:
-	$(TOOLS) golangci-lint run ./...
+	$(GO) list -export -test ./... >/dev/null # compiles all packages, which the linter's time limit does not allow for
+	$(call tool,golangci-lint) run ./...
 	$(GO) run ./scripts/names
-	@! $(TOOLS) deadcode -test ./... | grep . # functions that nothing reaches, tests included
+	@! $(call tool,deadcode) -test ./... | grep . # functions that nothing reaches, tests included
 
 # Known vulnerabilities that the programs call; where their list cannot be fetched, it says that it was skipped.
 vulncheck:
