@@ -69,8 +69,8 @@ func NewDistribution(levels, seconds []float64, closures ...Closure) (*Distribut
 	}
 	n := len(levels)
 	room := make([]float64, 4*n)
-	d := &Distribution{closures: closures, never: 1, levels: room[:0:n], seconds: room[n:n:2*n],
-		z: room[2*n : 2*n : 3*n], y: room[3*n:3*n]}
+	d := &Distribution{closures: closures, never: 1, levels: room[:0:n], seconds: room[n : n : 2*n],
+		z: room[2*n : 2*n : 3*n], y: room[3*n : 3*n]}
 	last := 0.
 	for i, p := range levels {
 		s := seconds[i]
