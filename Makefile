@@ -59,8 +59,8 @@ RACE := ./daemon ./pipeline ./modelstore/sqlite ./modelstore/postgres ./api/acce
 	./daemon/demo ./daemon/intake ./daemon/systemd ./simulator ./simulator/study ./workload/shake
 
 # Of these packages no access is watched, nor is how they use pointers: SQLite is translated from C and locks for itself, go-cmp
-# compares for tests, the others are numbers without goroutines, or whose goroutines share nothing (predictor/forward). Watching
-# them takes as long as all the rest. They are watched in the last command of race, and in test-long.
+# compares for tests, the others are numbers without goroutines, or whose goroutines share only a cache of atomic values
+# (predictor/forward). Watching them takes as long as all the rest. They are watched in the last command of race, and in test-long.
 UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... gonum.org/v1/gonum/... github.com/google/go-cmp/... \
 	$(addprefix github.com/waitcast/waitcast/,internal/byend predictor/blend predictor/boost predictor/conformal predictor/forward \
 	predictor/forward/learn predictor/headqueue predictor/linear predictor/qbets predictor/residual workload/hypergamma workload/lifetime)
@@ -69,7 +69,7 @@ WATCH := $(QUICK) -race $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -d=c
 race:
 	$(GO) test $(WATCH) -short -timeout 20m -p $(PACKAGES) $(RACE)
 	$(GO) test $(WATCH) -short -run 'Watch|Many|Slot|Bound|Changes|Stop|Concurren|Cache' ./api
-	$(GO) test $(QUICK) -race -short -p $(PACKAGES) -run 'WhileItIsRead|GoOnTheSame|WorkersChangeNothing' ./predictor/engine ./predictor/engine/rules ./predictor/forward
+	$(GO) test $(QUICK) -race -short -p $(PACKAGES) -run 'WhileItIsRead|GoOnTheSame|WorkersChangeNothing|LifetimesAreShared' ./predictor/engine ./predictor/engine/rules ./predictor/forward
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:
