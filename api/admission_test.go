@@ -158,6 +158,11 @@ func TestLearnedBoundsWarn(t *testing.T) {
 	if len(gpus.Warnings) != 1 || !strings.Contains(gpus.Warnings[0], "set gpus of its pool in the configuration") {
 		t.Errorf("warnings %q, want the key for GPUs", gpus.Warnings)
 	}
+	spread := f.wait("queue=work&procs=2&nodes=3")
+	if n := len(spread.Warnings); n == 0 ||
+		!strings.Contains(spread.Warnings[n-1], "3 nodes asked for with 2 processors") {
+		t.Errorf("warnings %q, want one about more nodes than processors", spread.Warnings)
+	}
 	if small := f.wait("queue=work&procs=10"); len(small.Warnings)+len(small.NotConsidered) > 0 {
 		t.Errorf("of a job as large as one that ran: %q, %q", small.Warnings, small.NotConsidered)
 	}

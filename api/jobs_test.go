@@ -91,6 +91,18 @@ func TestOneJob(t *testing.T) {
 			t.Errorf("job %s: %+v", id, p)
 		}
 	}
+	for _, id := range []string{"50.a", "60.a", "60.b"} {
+		f.feed("main", job.Event{Kind: job.Submit, Cluster: "main", ID: id, Time: at(30), Live: true,
+			Attributes: job.Attributes{Queue: "work", Procs: 1}})
+	}
+	if f.get("/v1/jobs/50", &got); got.ID != "50.a" {
+		t.Errorf("job 50: %q, want the only job 50 of a server", got.ID)
+	}
+	for _, id := range []string{"5", "60"} {
+		if p := f.problem("/v1/jobs/" + id); p.Status != http.StatusNotFound {
+			t.Errorf("job %s: %+v, want 404: no job or several jobs have that number", id, p)
+		}
+	}
 	f.feed("main", job.Event{Kind: job.Hold, Cluster: "main", ID: "3", Time: at(30),
 		Attributes: job.Attributes{Reason: "JobHeldUser"}})
 	f.get("/v1/jobs/3", &got)

@@ -236,6 +236,22 @@ func TestSizeAcrossQueues(t *testing.T) {
 	}
 }
 
+// TestSizeLongerThanQueueAllows proves that sizes with which the job runs longer than the queue allows are left out if
+// the request has no time limit.
+func TestSizeLongerThanQueueAllows(t *testing.T) {
+	s := admission(t, listed()).size(&wire.SizeRequest{
+		Places: []wire.Place{{Queue: "work"}}, Sizes: []int{1, 4},
+		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{T1Seconds: 48 * 3600}},
+	})
+	if len(s.Candidates) != 1 || s.Candidates[0].Procs != 4 || len(s.LeftOut) != 1 {
+		t.Fatalf("%+v, want 4 processors, and 1 left out", s)
+	}
+	if out := s.LeftOut[0]; out.Procs != 1 || out.Reason != "over_time_limit" ||
+		!strings.Contains(out.Detail, "queue work takes at most 1 d") {
+		t.Errorf("%+v, want 1 processor: it runs 2 days, and queue work takes 1", out)
+	}
+}
+
 // TestSizeObjectives proves that each objective orders the candidates by its own score, and that the answer has the
 // members of that objective.
 func TestSizeObjectives(t *testing.T) {

@@ -344,7 +344,7 @@ func owner(l *job.Limit) string {
 }
 
 // warnings describes what may prevent a request from starting, but not certainly: bounds that were learned from use,
-// and a queue that is closed now.
+// more nodes than processors, and a queue that is closed now.
 func warnings(v *readmodel.View, req *job.Attributes) []string {
 	var out []string
 	pool := v.Pool(req.Queue)
@@ -359,6 +359,10 @@ func warnings(v *readmodel.View, req *job.Attributes) []string {
 				"configuration if its size is known",
 				a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension]), key))
 		}
+	}
+	if req.Nodes > req.Procs {
+		out = append(out, fmt.Sprintf("%s asked for with %s: the scheduler refuses such a job, or gives it fewer nodes",
+			count(req.Nodes, "node"), count(req.Procs, "processor")))
 	}
 	switch q := queueFacts(v, req.Queue); {
 	case q.Closed:

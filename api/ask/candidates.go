@@ -49,7 +49,7 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	if err != nil {
 		return Invalid("runtime", err.Error())
 	}
-	limit, err := q.limit(run)
+	limit, err := q.limit(p, run)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,9 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	return nil
 }
 
-// limit returns the time limit that a job of the given runtime would request, 0 if the request has none.
-func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
+// limit returns the time limit that a job of the given runtime would request, 0 if the request has none. Its error is
+// an *excludedCandidate if the job runs longer than the limit, or than the longest limit of the queue.
+func (q *sizeQuery) limit(p *targetQueue, run advice.Law) (time.Duration, error) {
 	median := run.Quantile(.5)
 	switch r := q.req; {
 	case r.TimeLimit != "":
@@ -78,6 +79,10 @@ func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
 		return limit, err
 	case r.TimeLimitFactor != 0:
 		return fromSeconds(math.Ceil(r.TimeLimitFactor*median/60-1e-9) * 60), nil
+	}
+	if longest := queueFacts(p.view, p.queue).MaxTime; longest > 0 && median > longest.Seconds() {
+		return 0, &excludedCandidate{overTimeLimit,
+			queueLimitRefusal(p.queue, "a runtime of "+spell(median), "at most "+duration.Format(longest))}
 	}
 	return 0, nil
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
@@ -176,7 +176,7 @@ func (s *Service) Job(clusterName, id string, keep float64, c Caller) (*JobQuery
 		return nil, err
 	}
 	all := v.Waiting()
-	i := slices.IndexFunc(all, func(w readmodel.Waiting) bool { return w.Job.ID == id && c.Sees(w.Job.User) })
+	i := indexOfJob(all, id, c)
 	if i < 0 {
 		return nil,
 			NotFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted",
@@ -184,6 +184,31 @@ func (s *Service) Job(clusterName, id string, keep float64, c Caller) (*JobQuery
 	}
 	return &JobQuery{View: v, service: s, caller: c, waiting: all[i],
 		keep: cmp.Or(keep, readmodel.DefaultKeep)}, nil
+}
+
+// indexOfJob returns the index of the job with an ID that the caller may see, -1 if there is none. As in the commands
+// of PBS, "30" also means the job "30.server" if only one job has such an ID.
+func indexOfJob(all []readmodel.Waiting, id string, c Caller) int {
+	short := -1
+	for i, w := range all {
+		if !c.Sees(w.Job.User) {
+			continue
+		}
+		if w.Job.ID == id {
+			return i
+		}
+		if strings.HasPrefix(w.Job.ID, id+".") {
+			if short >= 0 {
+				short = len(all) // two jobs match
+			} else {
+				short = i
+			}
+		}
+	}
+	if short == len(all) {
+		return -1
+	}
+	return short
 }
 
 // Answer describes the job.

@@ -55,12 +55,9 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 	o, r := q.Outlook, &q.request
 	out := wire.When{Cluster: q.View.Cluster, Queue: r.Queue, Procs: r.Procs, TimeLimitSeconds: r.TimeLimit.Seconds(),
 		MadeFor: o.At, AsOf: q.service.AsOfInstant(q.View)}
-	_, out.AgeSeconds, out.Stale = q.service.AsOf(q.View)
-	first := o.At.Truncate(time.Hour).Add(time.Hour)
-	horizons := make([]float64, 1, q.hours+1) // horizon 0 is a submission at once
-	for i := range q.hours {
-		horizons = append(horizons, first.Sub(o.At).Seconds()+3600*float64(i))
-	}
+	now, age, stale := q.service.AsOf(q.View)
+	out.AgeSeconds, out.Stale = age, stale
+	first, horizons := submissions(o.At, now, q.hours)
 	limit := r.TimeLimit
 	if limit == 0 {
 		limit = unlimited
@@ -91,6 +88,21 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 		out.Note += "; " + contradicts
 	}
 	return out, nil
+}
+
+// submissions returns the first full hour after now, and the horizons of the submissions: one at once, and one at each
+// of the hours. Horizons are seconds after the instant for which the forecast of the load was made. That may be more
+// than an hour ago.
+func submissions(made, now time.Time, hours int) (first time.Time, horizons []float64) {
+	if now.Before(made) {
+		now = made
+	}
+	first = now.Truncate(time.Hour).Add(time.Hour)
+	horizons = append(make([]float64, 0, hours+1), now.Sub(made).Seconds())
+	for i := range hours {
+		horizons = append(horizons, first.Sub(made).Seconds()+3600*float64(i))
+	}
+	return first, horizons
 }
 
 // contradicting is the ratio from which on two waits contradict each other. 60 s are added to each wait before they are

@@ -3,7 +3,9 @@ package ask
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
@@ -30,6 +32,25 @@ func TestBestHours(t *testing.T) {
 		}
 		if got := fmt.Sprint(bestOf(waits)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.medians, got, c.want)
+		}
+	}
+}
+
+// TestSubmissionsBeginNow proves that no hour of the answer has passed, even if the forecast of the load is older.
+func TestSubmissionsBeginNow(t *testing.T) {
+	made := time.Date(2026, 3, 2, 11, 25, 0, 0, time.UTC)
+	for _, c := range []struct {
+		age   time.Duration
+		first int // hour of the day
+		want  []float64
+	}{
+		{-time.Minute, 12, []float64{0, 2100, 5700}},
+		{10 * time.Minute, 12, []float64{600, 2100, 5700}},
+		{4 * time.Hour, 16, []float64{14400, 16500, 20100}},
+	} {
+		first, horizons := submissions(made, made.Add(c.age), 2)
+		if first.Hour() != c.first || !slices.Equal(horizons, c.want) {
+			t.Errorf("%v later: from %v, %v; want from %d h, %v", c.age, first, horizons, c.first, c.want)
 		}
 	}
 }
