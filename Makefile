@@ -101,6 +101,9 @@ generate:
 check-generated: generate
 	git diff --exit-code -- . ':!go.sum'
 
+# The folder with recorded logs; CONTRIBUTING.md names their origin.
+SHARED ?= ../shared
+
 # Every measured figure in README.md and docs against its origin: pages made by programs are made anew, figures in prose are measured again and
 # compared (scripts/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
@@ -108,7 +111,6 @@ claims:
 	git diff --exit-code --stat -- README.md docs deploy/grafana
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
-SHARED ?= ../shared
 papers:
 	$(GO) run ./research/cmd/papers -shared $(SHARED) $(LONG)
 

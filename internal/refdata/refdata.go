@@ -13,9 +13,11 @@ import (
 // that names the file.
 func Shared(t testing.TB, name string) string {
 	t.Helper()
-	path := filepath.Join(root(t), filepath.FromSlash(name))
+	dir := root(t)
+	path := filepath.Join(dir, filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("reference data missing: shared/%s (set WAITCAST_SHARED to the folder that holds it)", name)
+		t.Skipf("reference data missing: %s in %s (CONTRIBUTING.md names the origin; WAITCAST_SHARED sets the folder)",
+			name, dir)
 	}
 	return path
 }
