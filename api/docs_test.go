@@ -56,7 +56,7 @@ func TestDocumentedAnswers(t *testing.T) {
 			t.Fatalf("%s: %v: %s", e[1], err, a.body)
 		}
 		for _, d := range shapeDiff("", want, got) {
-			t.Errorf("%s: %s", e[1], d)
+			t.Errorf("the example of GET %s (api/reference, then go generate ./api): %s", e[1], d)
 		}
 	}
 }
