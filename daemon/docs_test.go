@@ -62,6 +62,35 @@ func TestMetricsDocumentation(t *testing.T) {
 	}
 }
 
+// TestLabelsDocumentation proves that every label of a metric in docs/metrics.md has a row with its values at the
+// beginning of the page.
+func TestLabelsDocumentation(t *testing.T) {
+	data, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	quoted := regexp.MustCompile("`([a-z_]+)`")
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if strings.HasPrefix(line, "## ") {
+			break
+		}
+		if cells := strings.Split(line, "|"); len(cells) > 1 {
+			for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
+				known[m[1]] = true
+			}
+		}
+	}
+	for name, s := range documentedMetrics(t) {
+		for label := range strings.SplitSeq(s.labels, ",") {
+			if label != "" && !known[label] {
+				t.Errorf("docs/metrics.md: %s has the label %s, and the table of labels has no row with its values",
+					name, label)
+			}
+		}
+	}
+}
+
 // documentedMetrics reads the tables of metrics: name, type, labels or none, meaning.
 func documentedMetrics(t *testing.T) map[string]series {
 	t.Helper()
