@@ -75,9 +75,22 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	o.Notice, o.Only, o.Recorded = nil, "", false // options about single jobs do not matter here
 	f, ok := recognize(head, o, formats)
 	if !ok {
-		return f, buffered, fmt.Errorf("%w; name it: %s", ErrUnrecognized, strings.Join(Names(formats), ", "))
+		err = fmt.Errorf("%w; give the format if you know it, one of %s", ErrUnrecognized,
+			strings.Join(Names(formats), ", "))
+		if isOtherSacct(head) {
+			err = fmt.Errorf("%w; it looks like output of sacct without the necessary columns: run sacct -a -X -D -P "+
+				"-S DATE --format=%s", err, slurm.SacctColumns)
+		}
+		return f, buffered, err
 	}
 	return f, buffered, nil
+}
+
+// isOtherSacct reports whether the first line of a text is a header that sacct writes, with or without its option -P.
+func isOtherSacct(head []byte) bool {
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	names := strings.FieldsFunc(string(first), func(r rune) bool { return r == '|' || r == ' ' })
+	return slices.Contains(names, "JobID") || slices.Contains(names, "JobIDRaw")
 }
 
 // recognize returns the format of a text, given its beginning. It ignores the last line, which may be incomplete.

@@ -210,6 +210,18 @@ func TestRecognize(t *testing.T) {
 		if !errors.Is(err, history.ErrUnrecognized) || !strings.Contains(err.Error(), "slurm-sacct-json") {
 			t.Errorf("%q: %v, want that it is not recognized, with the formats' names", text, err)
 		}
+		if strings.Contains(err.Error(), "sacct -a") {
+			t.Errorf("%q: %v, want no command of Slurm", text, err)
+		}
+	}
+	for _, text := range []string{
+		"JobID           JobName  Partition\n------------ ---------- ----------\n4711               test      batch\n",
+		"User|JobIDRaw|JobName\nann|4711|test\n",
+	} {
+		_, _, err := history.Recognize(strings.NewReader(text), collector.Options{}, history.Formats(time.Now))
+		if !errors.Is(err, history.ErrUnrecognized) || !strings.Contains(err.Error(), "--format=Submit,JobIDRaw") {
+			t.Errorf("%q: %v, want the command that dumps all columns", text, err)
+		}
 	}
 }
 

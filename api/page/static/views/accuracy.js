@@ -107,7 +107,7 @@ function calibration(group, accuracy) {
     h("h2", {}, "Does it keep what it says?"),
     h("p", { class: "muted" }, `A bound of 90 % should hold for 90 of 100 jobs. The bars show for how many each bound held, of jobs submitted since ${instant(accuracy.since, "1970-01-01")} and forecast ${group.made === "live" ? "as it happened" : "after the fact, from what could have been known"}, whether they have started or not. `,
       `A bar is as wide as the share of waits that are exactly the bound, often 0; the mark of a good forecast lies within. For jobs cancelled before their bound the others stand in. ${percent(m.within_factor_2)} of the ${count(m.n)} medians whose jobs started are within a factor 2 of the wait.`),
-    group.waiting ? h("p", { class: "muted" }, h("span", { data: { name: "past", value: group.waiting_past["0.95"] } }, `${count(group.waiting_past["0.95"])} of the ${count(group.waiting)} jobs that wait wait longer than their bound of 95 % already`), ": they count as missed.") : null,
+    group.waiting ? h("p", { class: "muted" }, h("span", { data: { name: "past", value: group.waiting_past["0.95"] } }, `${count(group.waiting_past["0.95"])} of the waiting jobs (${count(group.waiting)} in all) already waited longer than their bound of 95 %`), "; such jobs count as missed.") : null,
     table("Share of waits up to each quantile", ["Bound", { name: "held for", num: true }, { name: "", class: "bar" }], rows, { caption: false, class: "coverage" }), outcomes(group));
 }
 
