@@ -44,14 +44,14 @@ const most = 1_000_000
 func (k checker) access(a Access) {
 	for i, site := range a.Origins {
 		if err := checkOrigin(site); err != nil {
-			k.that(fmt.Sprintf("access.origins[%d]", i), false, "%v", err)
+			k.require(fmt.Sprintf("access.origins[%d]", i), false, "%v", err)
 		}
 	}
 }
 
 // limits checks the limits.
 func (k checker) limits(l Limits) {
-	k.that("limits.requests_per_second", l.RequestsPerSecond >= 0 && l.RequestsPerSecond <= most, "%v is out of range",
+	k.require("limits.requests_per_second", l.RequestsPerSecond >= 0 && l.RequestsPerSecond <= most, "%v is out of range",
 		l.RequestsPerSecond)
 	k.between("limits.burst", l.Burst, 1, most)
 	k.between("limits.body", l.Body, 1<<10, 1<<30)
@@ -59,11 +59,11 @@ func (k checker) limits(l Limits) {
 	k.between("limits.expensive_waiting", l.ExpensiveWaiting, 1, 2048)
 	k.between("limits.connections", l.Connections, 16, most)
 	k.between("limits.connections_per_client", l.ConnectionsPerClient, 1, most)
-	k.that("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour, "%s is out of range",
+	k.require("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour, "%s is out of range",
 		duration.String(l.WriteTimeout))
 	for _, text := range l.TrustedProxies {
 		_, err := netip.ParsePrefix(text)
-		k.that("limits.trusted_proxies", err == nil || net.ParseIP(text) != nil,
+		k.require("limits.trusted_proxies", err == nil || net.ParseIP(text) != nil,
 			"%q is neither an address nor a network", text)
 	}
 }

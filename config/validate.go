@@ -29,25 +29,25 @@ func (c *Config) Validate() error {
 func (c *Config) check(p *problems) {
 	k := checker{p}
 	k.enums("", reflect.ValueOf(c).Elem())
-	k.that("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
+	k.require("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
 	mode, err := strconv.ParseUint(c.SocketMode, 8, 32)
-	k.that("socket_mode", err == nil && mode >= 0o600 && mode <= 0o777 || c.Socket == "", "%q is out of range",
+	k.require("socket_mode", err == nil && mode >= 0o600 && mode <= 0o777 || c.Socket == "", "%q is out of range",
 		c.SocketMode)
-	k.that("socket", c.Socket == "" || filepath.IsAbs(c.Socket), "%q does not begin with /", c.Socket)
-	k.that("data_dir", c.DataDir != "",
+	k.require("socket", c.Socket == "" || filepath.IsAbs(c.Socket), "%q does not begin with /", c.Socket)
+	k.require("data_dir", c.DataDir != "",
 		"is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
-	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
-	k.that("history_retention", c.HistoryRetention >= 24*time.Hour, "%s is out of range",
+	k.require("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
+	k.require("history_retention", c.HistoryRetention >= 24*time.Hour, "%s is out of range",
 		duration.String(c.HistoryRetention))
 	k.access(c.Access)
 	k.limits(c.Limits)
 	if !c.ServeOnly || len(c.Clusters) > 0 {
 		k.clusters(c.Clusters)
 	}
-	k.that("serve_only", !c.ServeOnly || c.Store.URL != "",
+	k.require("serve_only", !c.ServeOnly || c.Store.URL != "",
 		"is on, but store.url is not set: without a shared database there is nothing to serve")
 	k.models(c.Models)
-	k.that("accuracy.retention", c.Accuracy.Retention >= 24*time.Hour, "%s is out of range",
+	k.require("accuracy.retention", c.Accuracy.Retention >= 24*time.Hour, "%s is out of range",
 		duration.String(c.Accuracy.Retention))
 	k.store(c.Store, c.Models, c.DataDir != "")
 }
@@ -55,8 +55,8 @@ func (c *Config) check(p *problems) {
 // checker reports invalid values, with the values that the key's tags allow.
 type checker struct{ *problems }
 
-// that reports a problem with key unless ok is true.
-func (k checker) that(key string, ok bool, format string, args ...any) {
+// require reports a problem with key unless ok is true.
+func (k checker) require(key string, ok bool, format string, args ...any) {
 	if !ok {
 		k.found(key, fmt.Sprintf(format, args...), allowedFor(key), nil)
 	}
@@ -64,7 +64,7 @@ func (k checker) that(key string, ok bool, format string, args ...any) {
 
 // between reports a value that is not in [low, high].
 func (k checker) between(key string, value, low, high int) {
-	k.that(key, low <= value && value <= high, "%d is out of range", value)
+	k.require(key, low <= value && value <= high, "%d is out of range", value)
 }
 
 // listPosition matches the list positions in a key. The name of a key in the reference has no positions.
@@ -101,7 +101,7 @@ func (k checker) enums(prefix string, v reflect.Value) {
 					problem += fmt.Sprintf(", did you mean %q?", n)
 				}
 			}
-			k.that(key, slices.Contains(known, value.String()), "%s", problem)
+			k.require(key, slices.Contains(known, value.String()), "%s", problem)
 		}
 	}
 }
@@ -136,17 +136,17 @@ func (k checker) clusters(clusters []Cluster) {
 		k.name(key+".name", c.Name, names, i)
 		k.between(key+".procs", c.Procs, 0, maxProcs)
 		_, err := time.LoadLocation(c.TimeZone)
-		k.that(key+".time_zone", c.TimeZone != "" && err == nil, "%q is not a time zone known here", c.TimeZone)
+		k.require(key+".time_zone", c.TimeZone != "" && err == nil, "%q is not a time zone known here", c.TimeZone)
 		queues := map[string]bool{}
 		for j, q := range c.Queues {
 			at := fmt.Sprintf("%s.queues[%d].name", key, j)
-			k.that(at, q.Name != "", "is not set")
-			k.that(at, !queues[q.Name], "%q is there twice", q.Name)
+			k.require(at, q.Name != "", "is not set")
+			k.require(at, !queues[q.Name], "%q is there twice", q.Name)
 			queues[q.Name] = true
 		}
 		k.pools(key+".pools", c.Pools)
 		for j, pattern := range c.History.Files {
-			k.that(fmt.Sprintf("%s.history.files[%d]", key, j), isPattern(pattern), "%q is not a pattern of file names",
+			k.require(fmt.Sprintf("%s.history.files[%d]", key, j), isPattern(pattern), "%q is not a pattern of file names",
 				pattern)
 		}
 		k.sources(key+".sources", c.Sources)
@@ -158,9 +158,9 @@ func (k checker) pools(key string, pools []Pool) {
 	for i, p := range pools {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		k.name(at+".name", p.Name, names, i)
-		k.that(at+".queues", len(p.Queues) > 0, "is not set")
+		k.require(at+".queues", len(p.Queues) > 0, "is not set")
 		for j, q := range p.Queues {
-			k.that(fmt.Sprintf("%s.queues[%d]", at, j), q != "" && !queues[q], "%q is empty or there twice", q)
+			k.require(fmt.Sprintf("%s.queues[%d]", at, j), q != "" && !queues[q], "%q is empty or there twice", q)
 			queues[q] = true
 		}
 		k.between(at+".procs", p.Procs, 0, maxProcs)
@@ -168,24 +168,24 @@ func (k checker) pools(key string, pools []Pool) {
 		k.between(at+".gpus", p.GPUs, 0, maxProcs)
 		if p.Memory != "" {
 			_, err := memsize.Parse(p.Memory)
-			k.that(at+".memory", err == nil, "%q is not an amount of memory", p.Memory)
+			k.require(at+".memory", err == nil, "%q is not an amount of memory", p.Memory)
 		}
 		given := map[string]bool{"auto": true, "procs": true, "nodes": p.Nodes > 0, "gpus": p.GPUs > 0,
 			"memory": p.Memory != ""}
 		known, ok := given[p.Binds]
-		k.that(at+".binds", known || !ok, "is %s, but how much of it the pool has is not given", p.Binds)
+		k.require(at+".binds", known || !ok, "is %s, but how much of it the pool has is not given", p.Binds)
 	}
 }
 
 // name checks a name that must be unique. taken maps the earlier names to their positions.
 func (k checker) name(key, name string, taken map[string]int, position int) {
 	if name == "" {
-		k.that(key, false, "is not set")
+		k.require(key, false, "is not set")
 		return
 	}
-	k.that(key, nameShape.MatchString(name), "%q is not a name", name)
+	k.require(key, nameShape.MatchString(name), "%q is not a name", name)
 	other, twice := taken[name]
-	k.that(key, !twice, "%q is the name of number %d too (counting from 0); give each its own", name, other)
+	k.require(key, !twice, "%q is the name of number %d too (counting from 0); give each its own", name, other)
 	taken[name] = position
 }
 
@@ -202,73 +202,73 @@ func (k checker) sources(key string, sources []Source) {
 		if s.Name != "" || s.Format != "" { // a missing format is reported once, and not as a missing name too
 			k.name(at+".name", s.Name, names, i)
 		}
-		k.that(at+".name", s.Name != reservedSource, "%q is the name of imported logs", s.Name)
+		k.require(at+".name", s.Name != reservedSource, "%q is the name of imported logs", s.Name)
 		if s.IsPolled() {
 			k.polled(at, s, polled[s.Format])
 			polled[s.Format] = true
 			continue
 		}
-		k.that(at+".command", len(s.Command) == 0, "is set, but a log of format %s is read, not asked", s.Format)
+		k.require(at+".command", len(s.Command) == 0, "is set, but a log of format %s is read, not asked", s.Format)
 		for _, c := range [...]struct{ name, value string }{
 			{"socket", s.Socket}, {"url", s.URL}, {"user", s.User}, {"token_file", s.TokenFile},
 		} {
-			k.that(at+"."+c.name, c.value == "", "is set, but a log of format %s is read, not asked", s.Format)
+			k.require(at+"."+c.name, c.value == "", "is set, but a log of format %s is read, not asked", s.Format)
 		}
 		k.journal(at, s)
 		if len(s.Journal) > 0 {
 			continue
 		}
-		k.that(at+".path", s.Path != "", "is not set")
+		k.require(at+".path", s.Path != "", "is not set")
 		id := [2]string{filepath.Clean(s.Path), s.Pattern}
-		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
+		k.require(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
 		files[id] = true
-		k.that(at+".pattern", isPattern(s.Pattern) && !strings.ContainsRune(s.Pattern, '/'),
+		k.require(at+".pattern", isPattern(s.Pattern) && !strings.ContainsRune(s.Pattern, '/'),
 			"%q is not a pattern of file names", s.Pattern)
 		for j, r := range s.Rotated {
-			k.that(fmt.Sprintf("%s.rotated[%d]", at, j), isPattern(r), "%q is not a pattern of file names", r)
+			k.require(fmt.Sprintf("%s.rotated[%d]", at, j), isPattern(r), "%q is not a pattern of file names", r)
 		}
 		_, err := s.Offset()
-		k.that(at+".clock_offset", err == nil, "%q is not an offset", s.ClockOffset)
-		k.that(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range",
+		k.require(at+".clock_offset", err == nil, "%q is not an offset", s.ClockOffset)
+		k.require(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range",
 			duration.String(s.Poll))
 	}
 }
 
 // polled checks a polled source. twice is true if the cluster has another source with the same format.
 func (k checker) polled(at string, s Source, twice bool) {
-	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
-	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
-	k.that(at+".journal", len(s.Journal) == 0, "is set, but %s reads no journal", s.Format)
-	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
+	k.require(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
+	k.require(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
+	k.require(at+".journal", len(s.Journal) == 0, "is set, but %s reads no journal", s.Format)
+	k.require(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
 		"is set, but the times of %s are not corrected", s.Format)
 	if s.Format == FormatPBSFacts || s.Format == FormatGridEngineFacts {
-		k.that(at+".socket", s.Socket == "", "is set, but %s does not ask slurmrestd", s.Format)
-		k.that(at+".url", s.URL == "", "is set, but %s does not ask slurmrestd", s.Format)
+		k.require(at+".socket", s.Socket == "", "is set, but %s does not ask slurmrestd", s.Format)
+		k.require(at+".url", s.URL == "", "is set, but %s does not ask slurmrestd", s.Format)
 	}
 	k.slurmrestd(at, s)
 	for i, word := range s.Command {
-		k.that(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
+		k.require(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
 	}
-	k.that(at+".interval", time.Second <= s.Interval && s.Interval <= time.Hour, "%s is out of range",
+	k.require(at+".interval", time.Second <= s.Interval && s.Interval <= time.Hour, "%s is out of range",
 		duration.String(s.Interval))
-	k.that(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range",
+	k.require(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range",
 		duration.String(s.Timeout))
 }
 
 // journal checks the keys that select the entries of systemd's journal.
 func (k checker) journal(at string, s Source) {
-	k.that(at+".journal", len(s.Journal) == 0 || s.Format == FormatLog,
+	k.require(at+".journal", len(s.Journal) == 0 || s.Format == FormatLog,
 		"is set, but a log of format %s is not read from a journal", s.Format)
 	for i, match := range s.Journal {
 		field, value, ok := strings.Cut(match, "=")
-		k.that(fmt.Sprintf("%s.journal[%d]", at, i), match == "+" || ok && value != "" && isField(field),
+		k.require(fmt.Sprintf("%s.journal[%d]", at, i), match == "+" || ok && value != "" && isField(field),
 			"%q is not FIELD=value", match)
 	}
 	if len(s.Journal) == 0 {
 		return
 	}
-	k.that(at+".rotated", len(s.Rotated) == 0, "is set, but a journal is read")
-	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "", "is set, but a journal is read")
+	k.require(at+".rotated", len(s.Rotated) == 0, "is set, but a journal is read")
+	k.require(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "", "is set, but a journal is read")
 }
 
 // isField reports whether a text is the name of a field of the journal: capital letters, digits and _.
@@ -280,17 +280,17 @@ func isField(name string) bool {
 
 // slurmrestd checks the keys for the address and the user of slurmrestd.
 func (k checker) slurmrestd(at string, s Source) {
-	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
-	k.that(at+".url", s.URL == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
-	k.that(at+".url", s.URL == "" || s.Socket == "", "is set, and so is socket: one of the two is asked")
+	k.require(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
+	k.require(at+".url", s.URL == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
+	k.require(at+".url", s.URL == "" || s.Socket == "", "is set, and so is socket: one of the two is asked")
 	u, err := url.Parse(s.URL)
-	k.that(at+".url", s.URL == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+	k.require(at+".url", s.URL == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
 		u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "",
 		"%q is not http://HOST:PORT or https://HOST:PORT", s.URL)
-	k.that(at+".token_file", s.URL == "" || s.TokenFile != "", "is not set, but slurmrestd at a url wants a token")
-	k.that(at+".token_file", s.TokenFile == "" || s.Rest(), "is set, but neither socket nor url is")
-	k.that(at+".user", s.User == "" || s.TokenFile != "", "is set, but token_file is not")
-	k.that(at+".user", !strings.ContainsFunc(s.User, unicode.IsControl), "%q is no name of a user", s.User)
+	k.require(at+".token_file", s.URL == "" || s.TokenFile != "", "is not set, but slurmrestd at a url wants a token")
+	k.require(at+".token_file", s.TokenFile == "" || s.Rest(), "is set, but neither socket nor url is")
+	k.require(at+".user", s.User == "" || s.TokenFile != "", "is set, but token_file is not")
+	k.require(at+".user", !strings.ContainsFunc(s.User, unicode.IsControl), "%q is no name of a user", s.User)
 }
 
 func isPattern(pattern string) bool {
@@ -300,27 +300,27 @@ func isPattern(pattern string) bool {
 
 func (k checker) models(m Models) {
 	k.between("models.window_jobs", m.WindowJobs, 10, 10_000_000)
-	k.that("models.window_age", m.WindowAge >= time.Hour, "%s is out of range", duration.String(m.WindowAge))
+	k.require("models.window_age", m.WindowAge >= time.Hour, "%s is out of range", duration.String(m.WindowAge))
 	k.between("models.history_jobs", m.HistoryJobs, 0, 10_000_000)
 	k.between("models.max_queues", m.MaxQueues, 1, 10_000)
 	k.between("models.max_users", m.MaxUsers, 64, 1_000_000)
-	k.that("models.forget_after", m.ForgetAfter >= 24*time.Hour, "%s is out of range", duration.String(m.ForgetAfter))
+	k.require("models.forget_after", m.ForgetAfter >= 24*time.Hour, "%s is out of range", duration.String(m.ForgetAfter))
 	k.between("models.min_samples", m.MinSamples, 2, max(m.WindowJobs, 10))
-	k.that("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
+	k.require("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
 }
 
 // store checks the store. If the data folder is unknown, the path of the store is unknown too; this is reported for
 // the data folder.
 func (k checker) store(s Store, m Models, haveDir bool) {
-	k.that("store.path", s.Path != "" || !haveDir, "is not set")
-	k.that("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")
-	k.that("store.space", s.Space == "" || spaceShape.MatchString(s.Space), "%q is not a name of a space", s.Space)
-	k.that("store.lease", time.Second <= s.Lease && s.Lease <= 10*time.Minute, "%s is out of range",
+	k.require("store.path", s.Path != "" || !haveDir, "is not set")
+	k.require("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")
+	k.require("store.space", s.Space == "" || spaceShape.MatchString(s.Space), "%q is not a name of a space", s.Space)
+	k.require("store.lease", time.Second <= s.Lease && s.Lease <= 10*time.Minute, "%s is out of range",
 		duration.String(s.Lease))
-	k.that("store.snapshot_events", s.SnapshotEvents >= 1, "%d is out of range", s.SnapshotEvents)
-	k.that("store.snapshot_interval", s.SnapshotInterval >= time.Second, "%s is out of range",
+	k.require("store.snapshot_events", s.SnapshotEvents >= 1, "%d is out of range", s.SnapshotEvents)
+	k.require("store.snapshot_interval", s.SnapshotInterval >= time.Second, "%s is out of range",
 		duration.String(s.SnapshotInterval))
-	k.that("store.journal_retention", s.JournalRetention >= m.WindowAge,
+	k.require("store.journal_retention", s.JournalRetention >= m.WindowAge,
 		"%s is less than models.window_age (%s): a rebuilt model would miss jobs",
 		duration.String(s.JournalRetention), duration.String(m.WindowAge))
 }

@@ -412,8 +412,8 @@ func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	}
 }
 
-// lateOne returns the forecast of a job from l.late: one that is not made yet, although the instant of the submission
-// is over. It returns nil if there is none.
+// lateOne returns the entry of a job in l.late, or nil. Such an entry still lacks its forecast, although the instant of
+// the submission is over.
 func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	i := slices.IndexFunc(l.late, func(o *openForecast) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
 	if i < 0 {

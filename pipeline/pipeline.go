@@ -30,7 +30,7 @@ type ClusterConfig struct {
 	Name string
 	// Procs is the capacity; 0 means the highest use seen.
 	Procs int
-	// Queues are known before their first job.
+	// Queues are the queues that exist even before a job of them was read.
 	Queues []string
 	// Pools are the configured pools: which queues compete for which processors. If there are none, the pools are
 	// those that the scheduler reports, or one pool for all queues.

@@ -96,7 +96,8 @@ func (f *Profile) Earliest(now float64, procs int, seconds float64) float64 {
 	return f.earlier(now, math.Inf(1), procs, seconds)
 }
 
-// earlier does the same as Earliest with an upper bound: at the instant until the processors are known to be free.
+// earlier is Earliest with an upper bound: the caller knows that the processors are free for these seconds from the
+// instant until on.
 func (f *Profile) earlier(now, until float64, procs int, seconds float64) float64 {
 	start := now
 	for i := f.at(now); i < len(f.steps); i++ {

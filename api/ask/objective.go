@@ -49,8 +49,9 @@ func (q *sizeQuery) readObjective() error {
 	return nil
 }
 
-// considerate sets the prices of processors. The price in a pool depends on its waiting jobs, relative to the first
-// pool.
+// considerate sets the price of a processor-hour in each pool. It grows with the number of jobs that wait in the pool,
+// divided by the pool's processors. The objective has the price of the first target's pool. The bill of a target is the
+// price of its pool as a multiple of that one.
 func (q *sizeQuery) considerate() {
 	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()

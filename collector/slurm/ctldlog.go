@@ -16,8 +16,8 @@ const LogName = "slurm-log"
 
 // Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf). It reads every
 // LogTimeFormat that has the time of day. It also reads the same messages in syslog and in journalctl's output. A time
-// without a year (short, thread_id, RFC 3164) means the last such instant up to a day after now(). If now is nil, the
-// wall clock is used.
+// without a year (short, thread_id, RFC 3164) gets the latest year in which it is at most a day after now(). If now is
+// nil, the wall clock is used.
 func Log(now func() time.Time) collector.Format {
 	if now == nil {
 		now = time.Now

@@ -115,8 +115,8 @@ func (f *file) refresh() {
 	}
 }
 
-// before reports whether f, whose place is fixed, comes before o, whose place is not. At equal times the names decide
-// if f still has a name. If it has none, the former places decide, and a file without a former place comes later.
+// before reports whether f, whose place is fixed, comes before o, whose place is not. At equal times the order is by
+// name. But if f has no name any more, the former places decide, and a file without a former place comes later.
 func (f *file) before(o *file) bool {
 	if f.nameless() && byLast(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
 		return o.place == 0 || f.place < o.place

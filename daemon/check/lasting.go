@@ -157,7 +157,7 @@ func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 		todo = append(todo, l.grant(who.name))
 	}
 	return Failed, strings.Join(todo, " && "),
-		fmt.Sprintf("%s will lose it at the next rotation (%s: %s)", who.name, at, l.rotation.says())
+		fmt.Sprintf("%s will lose it at the next rotation (%s: %s)", who.name, at, l.rotation.setting())
 }
 
 // group returns the name of the group that slurmctld gives the log to.
@@ -199,8 +199,8 @@ func (r *rotation) createCommand() string {
 	return fmt.Sprintf(`sed -i '%da\    create %#o' %s`, r.Block, documentedMode, r.File)
 }
 
-// says quotes the directive that determines the mode.
-func (r *rotation) says() string {
+// setting returns the directive that determines the mode. If there is none, it describes the default.
+func (r *rotation) setting() string {
 	switch {
 	case r.Directive != "":
 		return r.Directive

@@ -45,7 +45,8 @@ func metrics(t *testing.T) map[string]documented {
 	return found
 }
 
-// patterns holds regular expressions for PromQL: a selector, a label in one, and a list of labels behind a modifier.
+// patterns holds regular expressions for PromQL: a selector, a matcher of a label within a selector, and the list of
+// labels after by, without, on and the like.
 type patterns struct{ selector, matcher, clause *regexp.Regexp }
 
 func promql() patterns {

@@ -99,7 +99,8 @@ func (v *View) reportedBeyond(of owner) int64 {
 	return reported
 }
 
-// earlierBeyond returns the amount of beyondRules by the newest job of the owner that no longer waits.
+// earlierBeyond returns the amount for beyondRules by the owner's running job that started last. Without such a job it
+// returns that of endedBeyond.
 func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	for _, j := range slices.Backward(v.Running) { // ordered by their starts
 		if alike(j) {
@@ -127,12 +128,12 @@ func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 	return int64(math.Round(weight*factor - share)), true
 }
 
-// shareError is the maximum distance of a computed fair-share factor from the range 0 to 1. The factor is reported in
-// hundredths, and the age factor is rounded too.
+// shareError is how far a computed fair-share factor may lie outside 0 to 1. The cause is rounding: the scheduler
+// reports this factor in hundredths, and the age factor is rounded too.
 const shareError = .03
 
-// endedBeyond returns the amount for beyondRules from the user's newest job, which may have ended. It returns 0 if the
-// priority of that job was never reported.
+// endedBeyond returns the amount for beyondRules by the job that the user submitted last. That job may have ended. It
+// returns 0 if no priority of that job was ever reported.
 func (v *View) endedBeyond(user string) int64 {
 	if v.Engine == nil {
 		return 0

@@ -140,7 +140,7 @@ func (c *comparison) taken(options []Option) []Option {
 	return out
 }
 
-// medianOf returns the median of waits, and leaves their order.
+// medianOf returns the median of waits without sorting the slice itself.
 func (c *comparison) medianOf(waits []float64) float64 {
 	c.sorted = append(c.sorted[:0], waits...)
 	return median(c.sorted)

@@ -78,7 +78,7 @@ func judge(jobs []forecastJob, asOf float64) (published Interval, plain OutcomeC
 	return h.Interval(), h.Counts(), hits / of, dueHits / due, allHits / submitted
 }
 
-// TestGrowingQueueFlattersTheNaiveCoverage proves that while waits grow steadily the coverage of the started jobs is
+// TestGrowingQueueFlattersTheNaiveCoverage proves that while waits grow steadily, the coverage of the started jobs is
 // too high, because jobs with long waits have not started. The published coverage is exactly the true coverage of the
 // decided submissions, and close to that of all submissions.
 func TestGrowingQueueFlattersTheNaiveCoverage(t *testing.T) {

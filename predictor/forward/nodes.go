@@ -303,8 +303,8 @@ func (n *nodeScene) closeNode(k int, o *Outage, procs int) int {
 	return procs
 }
 
-// boundSizeByNodes bounds the size of competing jobs by the processors of all nodes, less those that outages without an
-// end take.
+// boundSizeByNodes bounds the size of competing jobs by the processors of all nodes. Processors that an outage without
+// an end takes do not count.
 func (c *scene) boundSizeByNodes() {
 	n, most := &c.nodes, 0
 	n.empty = resize(n.empty, len(n.has))
@@ -315,7 +315,7 @@ func (c *scene) boundSizeByNodes() {
 	c.most = min(c.most, most)
 }
 
-// lasting returns the amounts of a node, less those that outages without an end take.
+// lasting returns the amounts of a node. Amounts that an outage without an end takes do not count.
 func (n *nodeScene) lasting(node int) room {
 	r := n.has[node]
 	if n.closed != nil {

@@ -122,7 +122,8 @@ func (m *machine) openProbe() *envelope {
 	return m.probe
 }
 
-// measure computes the free processors now and at the beginnings of outages, without reservations.
+// measure computes the numbers of processors that are free now and at the beginning of each outage. Reservations for
+// waiting jobs are not subtracted.
 func (m *machine) measure() {
 	m.drops = append(m.drops[:0], drop{0, m.free})
 	has := m.free

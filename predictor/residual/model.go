@@ -218,8 +218,8 @@ func (m *Model) Observe(j Job, at, seconds float64) {
 	m.observe(j.clean(), at, min(seconds, longest), nil)
 }
 
-// observe learns a run. since has the numbers of ended jobs at the start of the run, by class; nil if its start was
-// not observed.
+// observe learns a run. The parameter since has, by class, the numbers of jobs that had ended when the run started. It
+// is nil if the start was not observed.
 func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 	m.ended++
 	r := j.run(seconds)

@@ -30,7 +30,7 @@ type database interface {
 	// fail makes the database fail. heal ends the failure.
 	fail() error
 	heal() error
-	// failure describes the failure that fail causes. It returns "" if fail can cause none.
+	// failure describes what goes wrong after a call of fail. It returns "" if fail has no effect.
 	failure() string
 	close() error
 }

@@ -81,7 +81,8 @@ func parts(all []sample) (out [][]sample) {
 	return out
 }
 
-// bounds limit the growth of a value over a run's second half: to a share of its median, but at least to a minimum.
+// bounds limit the growth of a value over a run's second half. Allowed is a share of the value's median, or some if
+// that is more.
 type bounds struct {
 	name        string
 	of          func(*sample) float64

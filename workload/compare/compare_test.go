@@ -110,8 +110,8 @@ func TestStackDepthWithoutLocality(t *testing.T) {
 	near(t, "depth", must[compare.Locality](t)(compare.StackDepth(x, 0)).Depth, 15.5, .2)
 }
 
-// TestDailyConcentrationByHand proves that days of one value each are all in one bin, and that a day that mixes evenly
-// has 1/16 in each bin.
+// TestDailyConcentrationByHand proves that a day whose values are all equal lies wholly in one bin, and that a day with
+// values spread evenly has 1/16 in each bin.
 func TestDailyConcentrationByHand(t *testing.T) {
 	var days []int64
 	var values []float64

@@ -80,7 +80,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("level %d", l)
 }
 
-// ParseLevel returns the level with a name that String returns.
+// ParseLevel is the inverse of String: it returns the level with this name.
 func ParseLevel(name string) (Level, error) {
 	for l := Jobs; l <= Users; l++ {
 		if l.String() == name {

@@ -307,5 +307,5 @@ func (c *comers) code(s *codec.Codec) {
 	codec.MapOf(s, &c.names, cmp.Compare[int], number, func(name *string) { s.Text(name) })
 }
 
-// Attach gives the facts of a restored view the submissions that arrivals are drawn from.
+// Attach connects the facts of a restored view to the past submissions from which arrivals are drawn.
 func (f *Facts) Attach(all *track.PastJobs) { f.later.past = all.Window(f.later.seen) }

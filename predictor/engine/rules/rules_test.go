@@ -220,7 +220,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// nightly plays weeks of a site that starts jobs over four hours only from 18:00 to 8:00, and returns what was learnt.
+// nightly plays weeks of a site that starts jobs with limits above four hours only between 18:00 and 8:00. It returns
+// what was learnt.
 func nightly(weeks int) *rules.GateLearner {
 	l := &rules.GateLearner{}
 	rng := rand.New(rand.NewPCG(7, 8))

@@ -296,7 +296,8 @@ type limitClock struct {
 // limitClocks count the starts of all limit classes.
 type limitClocks [LimitClasses]limitClock
 
-// advance adds the time for which jobs of a limit class waited up to an instant.
+// advance brings the clock of a limit class up to now and returns it. It adds the time for which jobs of the class have
+// waited since the previous call, and renews the tables once per slot.
 func (l *limitClocks) advance(now float64, limit int) *limitClock {
 	c := &l[limit]
 	if c.startCounts == nil {

@@ -57,7 +57,7 @@ func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]
 	return Batch1996As(h, records, Printed)
 }
 
-// Batch1996As does the same with the laws that printed returns for the classes.
+// Batch1996As is like Batch1996, with other laws: the function printed returns the law of each class.
 func Batch1996As(h *swf.Header, records []swf.Record, printed func(class string) uniformlog.Model) ([]simulator.Job,
 	map[int64]headqueue.Lifetime, error) {
 	since := func(month time.Month, day int) float64 {
