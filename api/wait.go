@@ -11,7 +11,7 @@ import (
 
 type waitInput struct {
 	Cluster     string  `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
-	Queue       string  `query:"queue" doc:"queue (Slurm partition); may be left out if there is only one. The jobs of queues beyond models.max_queues count in a queue named other: the answer then has other as queue, and the requested name as asked_queue"`
+	Queue       string  `query:"queue" doc:"queue (Slurm partition); may be left out if there is only one. The jobs of queues beyond the number models.max_queues count in the queue \"other\". For such a queue the answer has \"other\" as queue, and the requested name as asked_queue"`
 	Procs       int     `query:"procs" minimum:"0" doc:"requested processors, at least 1; if left out, the parameter nodes is used"`
 	Nodes       int     `query:"nodes" minimum:"0" doc:"requested nodes; used instead of procs if that is left out"`
 	GPUs        int     `query:"gpus" minimum:"0" doc:"requested GPUs, of all nodes together"`

@@ -90,8 +90,8 @@ const introduction = `# Generated workloads beside their logs
 <!-- Made by make generators; do not edit. -->
 
 Made by ` + "`make generators`: `waitcast generate --from LOG --model M --form F --seed S`" + `, with as many jobs as
-the log has, without and with ` + "`--load same`" + `, seeds %s. The program reads the files that the command wrote
-and measures them by itself. This command measures other logs and seeds:
+the log has, without and with ` + "`--load same`" + `, seeds %s. A separate program reads the files that the command
+wrote and measures them. To measure other logs and seeds, run:
 ` + "`go run ./research/cmd/generators -seeds 7,8 LOG.swf...`" + `.
 
 - Mean work: the mean work of a job, divided by that of the recorded jobs. The cell has the mean over the seeds, the
@@ -101,8 +101,8 @@ and measures them by itself. This command measures other logs and seeds:
 - Change: the change of a KS distance by ` + "`--load same`" + `. The cell has the maximum.
 
 Form ` + "`log`" + ` has promises for every run: the mean work is within %.0f %% of the recorded one, the load is within
-%.0f %%, and the change is at most %.2f. Form ` + "`paper`" + ` is the models as published. It has one promise: its KS
-distances are at most %.2f shorter than those of form ` + "`log`" + `.
+%.0f %%, and the change is at most %.2f. Form ` + "`paper`" + ` is the models as published. It is here for
+comparison: the KS distances of form ` + "`log`" + ` may be larger than those of form ` + "`paper`" + ` by at most %.2f.
 `
 
 // study defines what is run for each log, model and form.

@@ -104,8 +104,9 @@ func label(c sizestudy.Choice) string {
 }
 
 func (s *results) everybody(printf printer) {
-	printf("## Everybody asks\n\nThe tables show the mean turnaround in hours by the requests, and its change by the " +
-		"other rules in %%,\nwith the interval that holds the mean in 95 of 100 studies.\n\n")
+	printf("## Everybody asks\n\nThe first row shows the mean turnaround under the rule *user's request*, in hours. The " +
+		"other rows show by how\nmany %% the mean turnaround changes under each rule, with the 95 %% confidence " +
+		"interval.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -115,8 +116,7 @@ func (s *results) everybody(printf printer) {
 			return percent(c.Mean(change))
 		})
 	}
-	printf("The next tables show the 95th percentile of turnaround, in hours by the requests, and its change in " +
-		"%%:\n\n")
+	printf("The next tables show the 95th percentile of turnaround in the same way:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
 			if c.Choice.Rule == sizestudy.Request {
@@ -130,7 +130,7 @@ func (s *results) everybody(printf printer) {
 
 func (s *results) system(printf printer) {
 	printf("## The machine\n\nThe tables show utilization in %%, and in brackets the processor-hours of all jobs, " +
-		"divided by those of\nthe requests.\n\n")
+		"divided by those under\n*user's request*.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -141,9 +141,9 @@ func (s *results) system(printf printer) {
 }
 
 func (s *results) fairness(printf printer) {
-	printf("## Who gains\n\nThe tables show the change in %% of the mean turnaround against the same jobs by the " +
-		"requests: for the jobs\nthat ask / for all others. Jobs that can run on one size only always count among " +
-		"the others.\n\n")
+	printf("## Who gains\n\nThe tables show by how many %% the mean turnaround changes, compared with the same jobs " +
+		"under *user's request*.\nThe first number is for the jobs that ask, the second for all others. Jobs that can " +
+		"run at only one size never\nask, so they always count among the others.\n\n")
 	var some []sizestudy.Choice
 	for _, c := range choices() {
 		if c.Rule.Advised() {
@@ -156,7 +156,7 @@ func (s *results) fairness(printf printer) {
 		})
 	}
 	printf("The next tables show the share in %% of users with ten jobs or more whose mean turnaround is more " +
-		"than 5 %%\nlonger than by the requests:\n\n")
+		"than 5 %%\nlonger than under *user's request*:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, some, func(c *sizestudy.Cell) string {
 			return fmt.Sprintf("%.0f", 100*c.Mean(usersWorse).Mean)

@@ -20,8 +20,9 @@ drawn until the job is at least half efficient at the size that its user chose. 
 keep their size. Time limits scale with the runtime. A seed chooses the stretch, draws the curves, and determines which
 jobs ask.
 
-**Load** is the load of the recorded sizes: the times between submissions are stretched until the requests offer it. By
-another rule the same jobs make another amount of work.
+**Load.** A load in the tables holds for the recorded sizes: the times between submissions are stretched until the jobs,
+at the sizes that their users requested, make this load. Under another rule the jobs have other sizes, so they make more
+or less work than that.
 
 **Rules.**
 
@@ -41,8 +42,9 @@ another rule the same jobs make another amount of work.
 ` + "`waitcast size --downey`" + `. The ends of other jobs are not known. Running and waiting jobs have the laws that waitcast
 learns online from users, time limits and ages. Every stretch begins without any law, and its first tenth is not
 scored. A wait is forecast in 8 futures of these laws. At the head, a future is played until enough processors are free,
-as in the daemon's forward simulation. At submission, it is a first-fit plan of all waiting jobs. The function of the
-daemon makes the choice, among powers of two, the request, the knee, and the smallest and largest size.
+as in the daemon's forward simulation. For advice at submission, a future is a first-fit plan of all waiting jobs. The
+choice is made by the daemon's own code. The candidates are the powers of two, the request, the knee, and the smallest
+and the largest size.
 
 **What waitcast minimizes.** The objective ` + "`considerate`" + ` is the hours to the job's finish, plus a price for the
 processor-hours that the job takes from others. The price is (10 + 4 waiting) / machine for each processor-hour, where
@@ -52,16 +54,17 @@ is the same without the price: Downey's E[Q(n)] + R(n).
 
 `
 
-const everybodyText = `The fixed rules lose because they never look at the queue. With the largest sizes the same jobs make half as much work
-again. With the most efficient sizes jobs run on one processor while others are idle. Advice takes the free processors
+const everybodyText = `The fixed rules lose because they never look at the queue. With the largest sizes the same jobs make about 1.5 times the
+work. With the most efficient sizes jobs run on one processor while others are idle. Advice takes the free processors
 when few jobs wait, and few processors when many jobs wait. So its gain grows with the load. If every job minimizes only
-its own finish, each takes processors for which the others then wait. Then all jobs together are worse off than by the
-requests at nearly every load.
+its own finish, each takes processors for which the others then wait. Then all jobs together are worse off than with the
+users' requests at nearly every load.
 
 `
 
-const systemText = `By the served advice, jobs take about as many processor-hours as by the requests at low loads, and fewer at high loads.
-Utilization falls with the processor-hours: the same jobs make less work, and the machine is not idle while jobs wait.
+const systemText = `With waitcast's advice (not with *own finish alone*), jobs take about as many processor-hours as with the users'
+requests at low loads, and fewer at high loads. On SDSC-SP2 they take fewer at every load. Utilization falls with the
+processor-hours: the same jobs make less work, and the machine is not idle while jobs wait.
 
 `
 
