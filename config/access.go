@@ -51,16 +51,16 @@ func (k checker) access(a Access) {
 
 // limits checks the limits.
 func (k checker) limits(l Limits) {
-	k.require("limits.requests_per_second", l.RequestsPerSecond >= 0 && l.RequestsPerSecond <= most, "%v is out of range",
-		l.RequestsPerSecond)
+	k.require("limits.requests_per_second", l.RequestsPerSecond >= 0 && l.RequestsPerSecond <= most,
+		"%v is out of range", l.RequestsPerSecond)
 	k.between("limits.burst", l.Burst, 1, most)
 	k.between("limits.body", l.Body, 1<<10, 1<<30)
 	k.between("limits.expensive", l.Expensive, 0, 100_000)
 	k.between("limits.expensive_waiting", l.ExpensiveWaiting, 1, 2048)
 	k.between("limits.connections", l.Connections, 16, most)
 	k.between("limits.connections_per_client", l.ConnectionsPerClient, 1, most)
-	k.require("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour, "%s is out of range",
-		duration.String(l.WriteTimeout))
+	k.require("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour,
+		"%s is out of range", duration.String(l.WriteTimeout))
 	for _, text := range l.TrustedProxies {
 		_, err := netip.ParsePrefix(text)
 		k.require("limits.trusted_proxies", err == nil || net.ParseIP(text) != nil,

@@ -146,8 +146,8 @@ func (k checker) clusters(clusters []Cluster) {
 		}
 		k.pools(key+".pools", c.Pools)
 		for j, pattern := range c.History.Files {
-			k.require(fmt.Sprintf("%s.history.files[%d]", key, j), isPattern(pattern), "%q is not a pattern of file names",
-				pattern)
+			k.require(fmt.Sprintf("%s.history.files[%d]", key, j), isPattern(pattern),
+				"%q is not a pattern of file names", pattern)
 		}
 		k.sources(key+".sources", c.Sources)
 	}
@@ -284,8 +284,8 @@ func (k checker) slurmrestd(at string, s Source) {
 	k.require(at+".url", s.URL == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
 	k.require(at+".url", s.URL == "" || s.Socket == "", "is set, and so is socket: one of the two is asked")
 	u, err := url.Parse(s.URL)
-	k.require(at+".url", s.URL == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
-		u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "",
+	k.require(at+".url", s.URL == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
+		u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "",
 		"%q is not http://HOST:PORT or https://HOST:PORT", s.URL)
 	k.require(at+".token_file", s.URL == "" || s.TokenFile != "", "is not set, but slurmrestd at a url wants a token")
 	k.require(at+".token_file", s.TokenFile == "" || s.Rest(), "is set, but neither socket nor url is")
@@ -304,7 +304,8 @@ func (k checker) models(m Models) {
 	k.between("models.history_jobs", m.HistoryJobs, 0, 10_000_000)
 	k.between("models.max_queues", m.MaxQueues, 1, 10_000)
 	k.between("models.max_users", m.MaxUsers, 64, 1_000_000)
-	k.require("models.forget_after", m.ForgetAfter >= 24*time.Hour, "%s is out of range", duration.String(m.ForgetAfter))
+	k.require("models.forget_after", m.ForgetAfter >= 24*time.Hour, "%s is out of range",
+		duration.String(m.ForgetAfter))
 	k.between("models.min_samples", m.MinSamples, 2, max(m.WindowJobs, 10))
 	k.require("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
 }
@@ -313,7 +314,8 @@ func (k checker) models(m Models) {
 // the data folder.
 func (k checker) store(s Store, m Models, haveDir bool) {
 	k.require("store.path", s.Path != "" || !haveDir, "is not set")
-	k.require("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")
+	k.require("store.space", s.Space == "" || s.URL != "",
+		"is set, but store.url is not: a database file is one daemon's")
 	k.require("store.space", s.Space == "" || spaceShape.MatchString(s.Space), "%q is not a name of a space", s.Space)
 	k.require("store.lease", time.Second <= s.Lease && s.Lease <= 10*time.Minute, "%s is out of range",
 		duration.String(s.Lease))

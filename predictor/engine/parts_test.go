@@ -30,8 +30,8 @@ func TestPartsByHand(t *testing.T) {
 	}
 	g := &pendingForecast{Forecast: Forecast{Quantiles: served}}
 	g.split(levels, shares)
-	// Half of the waits have no blocked part, so the quantiles of the blocked part are 0 below the median. Above it, 3/4
-	// of each wait are blocked, so each quantile is 3/4 of the wait's quantile at the same level.
+	// Half of the waits have no blocked part, so the quantiles of the blocked part are 0 below the median. Above it,
+	// 3/4 of each wait are blocked, so each quantile is 3/4 of the wait's quantile at the same level.
 	for l, want := range []float64{0, 0, math.NaN(), 600, 1200, 2400} {
 		if got := g.Blocked[l]; !math.IsNaN(want) && math.Abs(got-want) > .02*want {
 			t.Errorf("blocked at level %v: %v, want %v", levels[l], got, want)
