@@ -9,8 +9,8 @@ import (
 )
 
 // Amounts are amounts of limited resources: what a job has, or the most that the jobs of a limit may have. The limit of
-// Work is in processor-seconds that running jobs may still use. They decrease while a job runs, each second by the job's
-// processors. So the amount of Work that a job has is the number of its processors.
+// Work is in processor-seconds that running jobs may still use. They decrease while a job runs, each second by the
+// job's processors. So the amount of Work that a job has is the number of its processors.
 type Amounts = joblimits.Amounts
 
 // These are the kinds of amounts, see package joblimits.

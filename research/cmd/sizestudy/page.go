@@ -104,8 +104,8 @@ func label(c sizestudy.Choice) string {
 }
 
 func (s *results) everybody(printf printer) {
-	printf("## Everybody asks\n\nThe first row shows the mean turnaround under the rule *user's request*, in hours. The " +
-		"other rows show by how\nmany %% the mean turnaround changes under each rule, with the 95 %% confidence " +
+	printf("## Everybody asks\n\nThe first row shows the mean turnaround under the rule *user's request*, in hours. " +
+		"The other rows show by how\nmany %% the mean turnaround changes under each rule, with the 95 %% confidence " +
 		"interval.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
@@ -142,8 +142,8 @@ func (s *results) system(printf printer) {
 
 func (s *results) fairness(printf printer) {
 	printf("## Who gains\n\nThe tables show by how many %% the mean turnaround changes, compared with the same jobs " +
-		"under *user's request*.\nThe first number is for the jobs that ask, the second for all others. Jobs that can " +
-		"run at only one size never\nask, so they always count among the others.\n\n")
+		"under *user's request*.\nThe first number is for the jobs that ask, the second for all others. Jobs that " +
+		"can run at only one size never\nask, so they always count among the others.\n\n")
 	var some []sizestudy.Choice
 	for _, c := range choices() {
 		if c.Rule.Advised() {
