@@ -40,9 +40,8 @@ func (a *app) token() (string, error) {
 			return "", nil // the password may be an administrator's; if not, the daemon refuses the request
 		}
 	}
-	return "", fmt.Errorf("no admin token: %w\n"+
-		"The daemon makes it when it starts: admin-token in its data_dir. Only who may read that file may do this: "+
-		"give it by --token-file or WAITCAST_TOKEN_FILE", err)
+	return "", fmt.Errorf("no admin token: %w. The daemon writes it to the file admin-token in its data_dir when "+
+		"it starts: name that file by --token-file or WAITCAST_TOKEN_FILE, as a user who may read it", err)
 }
 
 // tokenFiles returns the paths where the admin token may be.

@@ -266,7 +266,7 @@ func TestImportErrors(t *testing.T) {
 		code  int
 		words []string
 	}{
-		{"no file", good, []string{"import"}, 2, []string{"requires at least 1 arg"}},
+		{"no file", good, []string{"import"}, 2, []string{"an argument is missing; write waitcast import FILE"}},
 		{"missing file", good, []string{"import", log + ".no"}, 1, []string{log + ".no: no such file"}},
 		{"a folder", good, []string{"import", filepath.Dir(log)}, 1, []string{"is a folder"}},
 		{"refused", newDaemon(t, progressOf(1, 0), wire.ImportLine{Problem: refusal}), []string{"import", log}, 2,
@@ -283,7 +283,7 @@ func TestImportErrors(t *testing.T) {
 		{"timeout", good, []string{"import", log, "--timeout", "0"}, 2, []string{"--timeout"}},
 		{"mode", good, []string{"import", log, "--mode", "quick"}, 2, []string{"--mode is auto, exact or fast"}},
 		{"quarantine: limit", good, []string{"quarantine", "--limit", "0"}, 2, []string{"--limit must be 1 to 10000"}},
-		{"quarantine: argument", good, []string{"quarantine", "x"}, 2, []string{"unknown command"}},
+		{"quarantine: argument", good, []string{"quarantine", "x"}, 2, []string{"do not fit"}},
 		{"quarantine: wrong token", good, []string{"quarantine", "--token-file", log}, 1, []string{"not you"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,9 +53,13 @@ func backtestCommand(args ...string) result {
 func TestBacktest(t *testing.T) {
 	trace, dir := backtestTrace(t, 600), t.TempDir()
 	rows := filepath.Join(dir, "rows.csv")
-	r := backtestCommand(trace, "--json", "--warmup", "0.5", "--predictions", rows)
-	if r.code != 0 {
-		t.Fatal(r.stderr)
+	empty := filepath.Join(dir, "empty.log")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := backtestCommand(empty, trace, "--json", "--warmup", "0.5", "--predictions", rows)
+	if r.code != 0 || !strings.Contains(r.stderr, "empty.log: the file is empty and is left out") {
+		t.Fatal(r.code, r.stderr)
 	}
 	var got struct {
 		Traces []struct {
@@ -129,6 +133,10 @@ func TestBacktestHead(t *testing.T) {
 // TestBacktestRefusals proves that the message of a refusal names the flag or the file.
 func TestBacktestRefusals(t *testing.T) {
 	trace := backtestTrace(t, 10)
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args []string
 		code int
@@ -140,6 +148,8 @@ func TestBacktestRefusals(t *testing.T) {
 		{[]string{trace, "--procs", "-1"}, exitUsage, "--procs"},
 		{[]string{trace, "--mode", "head", "--report", "x.html"}, exitUsage, "--report"},
 		{[]string{filepath.Join(t.TempDir(), "none.swf")}, exitFailed, "none.swf"},
+		{[]string{empty}, exitFailed, "the file is empty"},
+		{[]string{empty, "/nowhere/x.swf"}, exitFailed, "/nowhere/x.swf"},
 	} {
 		if r := backtestCommand(tc.args...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%v: code %d, %q; want %d and %q", tc.args, r.code, r.stderr, tc.code, tc.want)

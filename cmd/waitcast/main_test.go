@@ -160,7 +160,8 @@ func TestExit2WrongUsage(t *testing.T) {
 		`duration "soon"`:                  "wait -q a -n 1 -t soon",
 		`open extra`:                       "wait extra -q a -n 1 -t 1h",
 		"--url says":                       "wait -q a -n 1 -t 1h --url ftp://a",
-		"unknown command \"x\" for \"wait": "version x",
+		`do not fit; write waitcast ver`:   "version x",
+		`an argument is missing; write wa`: "backtest",
 	} {
 		r := runWith(url, strings.Fields(args)...)
 		expect(t, r, 2, part, "--help'")
@@ -234,6 +235,21 @@ func TestVersion(t *testing.T) {
 	r := runWith("", "version", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || v.Version == "" || v.Go == "" {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestNotCounted proves that the answer names the parts of the request that did not influence the forecast.
+func TestNotCounted(t *testing.T) {
+	w := canned()
+	const label = "Not counted"
+	if text := string(waitText(&w, time.UTC)); strings.Contains(text, label) {
+		t.Errorf("without such parts:\n%s", text)
+	}
+	w.NotConsidered = []string{"gpus", "memory", "limits"}
+	text := strings.Join(strings.Fields(string(waitText(&w, time.UTC))), " ")
+	want := label + " GPUs, memory, limits of the QOS or account: without influence on this forecast"
+	if !strings.Contains(text, want) {
+		t.Error(text)
 	}
 }
 

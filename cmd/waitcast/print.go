@@ -56,7 +56,25 @@ func waitText(w *wire.Wait, zone *time.Location) []byte {
 	p.asOf(w.AsOf, w.AgeSeconds, zone)
 	p.Line("Method", w.Method)
 	p.Line("Asked", asked(w))
+	if len(w.NotConsidered) > 0 {
+		p.Line("Not counted", notCounted(w.NotConsidered)+": without influence on this forecast")
+	}
 	return p.Bytes()
+}
+
+// notCounted names the parts of a request that do not influence its forecast.
+func notCounted(parts []string) string {
+	names := make([]string, len(parts))
+	for i, part := range parts {
+		names[i] = part
+		switch part {
+		case "gpus":
+			names[i] = "GPUs"
+		case "limits":
+			names[i] = "limits of the QOS or account"
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // asked describes how the daemon understood the request. The time limit matters most, because users write time limits

@@ -49,6 +49,9 @@ func newRoot(a *app) *cobra.Command {
 		if inner == nil {
 			continue
 		}
+		if sub.Args != nil && len(sub.ValidArgs) == 0 && !sub.HasSubCommands() {
+			sub.Args = explainArguments(sub.Args)
+		}
 		sub.RunE = func(c *cobra.Command, args []string) error {
 			a.started = true
 			if err := checkNumbers(c.Flags()); err != nil {
@@ -82,4 +85,19 @@ func checkNumbers(flags *pflag.FlagSet) error {
 		}
 	})
 	return errors.Join(problems...)
+}
+
+// explainArguments returns a check of the arguments of a command whose errors show how the command is written. cobra's
+// own errors count arguments, or call a superfluous one an unknown command.
+func explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch err := check(c, args); {
+		case err == nil:
+			return nil
+		case len(args) == 0:
+			return fmt.Errorf("an argument is missing; write %s", c.UseLine())
+		default:
+			return fmt.Errorf("the arguments %q do not fit; write %s", args, c.UseLine())
+		}
+	}
 }

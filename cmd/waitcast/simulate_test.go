@@ -139,7 +139,8 @@ func TestSimulateErrors(t *testing.T) {
 		{smallTrace, nil, exitUsage, "arg"},
 		{"", []string{"-"}, exitFailed, "processors"},
 		{"; MaxProcs: 4\n", []string{"-"}, exitFailed, "no job that can be simulated"},
-		{"no workload\n", []string{"-"}, exitFailed, "is it in the Standard Workload Format?"},
+		{"no workload\n", []string{"-"}, exitFailed,
+			"is it in the Standard Workload Format? (waitcast convert"},
 		{"", []string{"/no/such/file.swf"}, exitFailed, "/no/such/file.swf"},
 	} {
 		r := simulateCommand(t, c.trace, c.args...)

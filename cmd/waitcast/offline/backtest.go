@@ -147,7 +147,7 @@ func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 	if err != nil {
 		return err
 	}
-	workloads, others, err := areWorkloads(paths, &cfg)
+	workloads, others, err := a.areWorkloads(paths, &cfg)
 	if err != nil {
 		return err
 	}

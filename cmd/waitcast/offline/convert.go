@@ -57,14 +57,14 @@ func (a *Commands) convert(ctx context.Context, paths []string, f convertFlags) 
 	if err != nil {
 		return err
 	}
-	workloads, others, err := areWorkloads(paths, &cfg)
+	workloads, others, err := a.areWorkloads(paths, &cfg)
 	switch {
 	case err != nil:
 		return err
 	case len(workloads) > 0 && len(paths) > 1:
 		return console.NewUsageError(workloads[0] + " is a workload file, with numbers of its own: convert it alone")
 	}
-	write := func(to io.Writer) error { return copyWorkload(paths[0], to, a) }
+	write := func(to io.Writer) error { return copyWorkload(workloads[0], to, a) }
 	if len(others) > 0 {
 		l, files, err := a.readLives(ctx, others, cfg)
 		if err != nil {

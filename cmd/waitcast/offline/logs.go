@@ -78,18 +78,25 @@ func (f *logFlags) config() (history.Config, error) {
 	return cfg, nil
 }
 
-// areWorkloads separates files in the Standard Workload Format from other files.
-func areWorkloads(paths []string, cfg *history.Config) (workloads, others []string, err error) {
+// areWorkloads separates files in the Standard Workload Format from other files. It leaves out empty files if there are
+// others, because logs are empty after a rotation or on a day without jobs.
+func (a *Commands) areWorkloads(paths []string, cfg *history.Config) (workloads, others []string, err error) {
+	var empty error
 	for _, path := range paths {
-		f, err := history.FormatOf(path, cfg)
-		if err != nil {
+		switch f, err := history.FormatOf(path, cfg); {
+		case errors.Is(err, history.ErrEmpty):
+			empty = err
+			a.Note("%s: the file is empty and is left out", path)
+		case err != nil:
 			return nil, nil, err
-		}
-		if f.Name == swflog.Name {
+		case f.Name == swflog.Name:
 			workloads = append(workloads, path)
-		} else {
+		default:
 			others = append(others, path)
 		}
+	}
+	if len(workloads)+len(others) == 0 {
+		return nil, nil, empty
 	}
 	return workloads, others, nil
 }

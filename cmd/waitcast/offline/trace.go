@@ -113,7 +113,8 @@ func (a *Commands) record(file string) (*recording, error) {
 		a.Note("%s: %d bad lines in all", r.name, r.bad)
 	}
 	if len(r.records) == 0 {
-		return nil, fmt.Errorf("%s: no jobs, %d bad lines: is it in the Standard Workload Format?", r.name, r.bad)
+		return nil, fmt.Errorf("%s: no jobs, %d bad lines: is it in the Standard Workload Format?%s", r.name, r.bad,
+			convertHint)
 	}
 	return r, nil
 }
@@ -133,6 +134,9 @@ func (r *recording) read(reader *swf.Reader) error {
 	return nil
 }
 
+// convertHint is the hint for a file that is probably a log of another format.
+const convertHint = " (waitcast convert writes logs of other formats in it)"
+
 // readTrace reads a workload file for a simulation. It returns an error if the file has no jobs that can be
 // simulated.
 func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Trace, header *swf.Header,
@@ -147,7 +151,8 @@ func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Tra
 		return nil, nil, bad, fmt.Errorf("%w (--procs)", err)
 	case errors.Is(err, swfload.ErrEmpty):
 		return nil, nil, bad,
-			errors.Join(fmt.Errorf("%s: no job that can be simulated: %w", called(file), err), firstBad(bad))
+			errors.Join(fmt.Errorf("%s: no job that can be simulated: %w%s", called(file), swfload.ErrEmpty,
+				convertHint), firstBad(bad))
 	}
 	if err != nil {
 		return nil, nil, bad, err
