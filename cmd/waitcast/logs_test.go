@@ -215,8 +215,8 @@ func TestLogsRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"backtest", words}, exitFailed, "name it: lsf-acct"},
-		{[]string{"convert", words}, exitFailed, "name it: lsf-acct"},
+		{[]string{"backtest", words}, exitFailed, "one of lsf-acct"},
+		{[]string{"convert", words}, exitFailed, "one of lsf-acct"},
 		{[]string{"convert", "--format", "pbs", words}, exitFailed, "no job in pbs, 2 records, 2 left out"},
 		{[]string{"convert", "--format", "paper", words}, exitUsage, "--format"},
 		{[]string{"convert", "--time-zone", "Moon", words}, exitUsage, "--time-zone"},
@@ -225,7 +225,7 @@ func TestLogsRefused(t *testing.T) {
 		{[]string{"convert", "--procs", "-1", swf}, exitUsage, "--procs"},
 		{[]string{"convert", swf, swf}, exitUsage, "convert it alone"},
 		{[]string{"backtest", filepath.Dir(words)}, exitFailed, "folder"},
-		{[]string{"convert", row}, exitFailed, "name it"},
+		{[]string{"convert", row}, exitFailed, "give the format if you know it"},
 	} {
 		if r := command(tc.args...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%v: code %d, %q; want %d and %q", tc.args, r.code, r.stderr, tc.code, tc.want)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,10 +95,22 @@ func explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 		switch err := check(c, args); {
 		case err == nil:
 			return nil
+		case !ofCobra(err):
+			return err
 		case len(args) == 0:
 			return fmt.Errorf("an argument is missing; write %s", c.UseLine())
 		default:
 			return fmt.Errorf("the arguments %q do not fit; write %s", args, c.UseLine())
 		}
 	}
+}
+
+// ofCobra reports whether an error is one of cobra's checks of the number of arguments.
+func ofCobra(err error) bool {
+	for _, begin := range []string{"accepts ", "requires ", "unknown command "} {
+		if strings.HasPrefix(err.Error(), begin) {
+			return true
+		}
+	}
+	return false
 }
