@@ -59,7 +59,8 @@ func TestWrongNames(t *testing.T) {
 	}
 	text := "`job.Event`, `job.Nothing`, `State.Apply`, `State.Nothing`, `cluster.State.Apply`, " +
 		"`cluster.State.Nothing`, " +
-		"`job/job.go`, `job/nothing.go`, `../nothing`, `modelstore/sqlite`, `modelstore/nothing`, `limits.body`, `go test ./job`, " +
+		"`job/job.go`, `job/nothing.go`, `../nothing`, `modelstore/sqlite`, `modelstore/nothing`, `limits.body`, " +
+		"`go test ./job`, " +
 		"`/v1/wait`, [here](../README.md), [nowhere](nothing.md), [web](https://example.org)"
 	want := []string{
 		"no job.Nothing in the code", "no State.Nothing in the code", "no cluster.State.Nothing in the code",
