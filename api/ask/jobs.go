@@ -189,7 +189,7 @@ func (s *Service) Job(clusterName, id string, keep float64, c Caller) (*JobQuery
 // indexOfJob returns the index of the job with an ID that the caller may see, -1 if there is none. As in the commands
 // of PBS, "30" also means the job "30.server" if only one job has such an ID.
 func indexOfJob(all []readmodel.Waiting, id string, c Caller) int {
-	short := -1
+	short, matches := -1, 0
 	for i, w := range all {
 		if !c.Sees(w.Job.User) {
 			continue
@@ -198,14 +198,11 @@ func indexOfJob(all []readmodel.Waiting, id string, c Caller) int {
 			return i
 		}
 		if strings.HasPrefix(w.Job.ID, id+".") {
-			if short >= 0 {
-				short = len(all) // two jobs match
-			} else {
-				short = i
-			}
+			short = i
+			matches++
 		}
 	}
-	if short == len(all) {
+	if matches != 1 {
 		return -1
 	}
 	return short
