@@ -35,7 +35,7 @@ func listed() *job.Facts {
 	}
 }
 
-// admission serves a cluster without jobs, of which only the given facts are known.
+// admission serves a cluster without jobs. Only the given facts about the cluster are known.
 func admission(t *testing.T, facts *job.Facts) *fixture {
 	f := serve(t, main(0))
 	f.feed("main",

@@ -215,7 +215,7 @@ func TestHead(t *testing.T) {
 }
 
 // TestMetricsLint proves that the metrics follow Prometheus' recommendations, and that their labels have few and known
-// values, whatever is requested.
+// values for any request.
 func TestMetricsLint(t *testing.T) {
 	f := lively(t)
 	for _, method := range []string{"GET", "BREW", "PROPFIND"} {

@@ -96,8 +96,7 @@ func TestReadyMiddle(t *testing.T) {
 }
 
 // TestReadySameWords proves that /readyz, /v1/health and the metrics give source, file and reason in the same words,
-// whatever characters the name of a file has. The beginning of a condition stays the same as long as the condition
-// lasts.
+// for file names with any characters. The beginning of a condition stays the same as long as the condition lasts.
 func TestReadySameWords(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)

@@ -158,7 +158,7 @@ func TestSizeTwoNodesUncertain(t *testing.T) {
 	}
 }
 
-// busy returns a cluster of two queues with separate pools, one of which is full, and a second cluster that is idle.
+// busy returns a cluster of two queues with separate pools, one of them full, and a second, idle cluster.
 func busy(t testing.TB) *fixture {
 	pools := []cluster.PoolConfig{{Name: "big", Queues: []string{"full"}, Has: cluster.Vector{cluster.Procs: 64}},
 		{Name: "little", Queues: []string{"free"}, Has: cluster.Vector{cluster.Procs: 16}}}
@@ -412,7 +412,7 @@ func TestSizeRunning(t *testing.T) {
 		Places: []wire.Place{{Cluster: "main"}}, Sizes: []int{32}, Running: &wire.SizeRunning{JobID: "r"},
 		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{T1Seconds: 60_000}},
 	})
-	// The job takes 1000 s on 60 processors, of which 290 s have passed.
+	// The job takes 1000 s on 60 processors; 290 s of them have passed.
 	if got := *f.candidate(&named, "full", 60).MeanFinish; math.Abs(got-710) > 1e-6 {
 		t.Errorf("job r has %v s left, want 710", got)
 	}

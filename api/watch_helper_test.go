@@ -259,7 +259,7 @@ func (s *station) flip(round int) {
 		start: s.began, end: -1}.events("main")...)
 }
 
-// watching runs a test in a bubble, with a machine of two nodes, one of which is busy.
+// watching runs a test in a bubble, with a machine of one busy and one free node.
 func watching(t *testing.T, test func(*testing.T, *station)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

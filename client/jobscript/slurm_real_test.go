@@ -306,7 +306,7 @@ func TestRealSlurmGives(t *testing.T) {
 	}
 }
 
-// randomSubmission draws options, most of which are compatible, and distributes them over directives, environment and
+// randomSubmission draws mostly compatible options, and distributes them over directives, environment and
 // command line.
 func randomSubmission(random *rand.Rand) submission {
 	pool := []string{
