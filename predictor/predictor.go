@@ -23,11 +23,11 @@ type Law struct {
 	Class string
 	// Name is the name of the law in forecasts (package lifetime); empty means Downey's law.
 	Name string
-	// Lifetime is the law itself. Fit is the fit of Downey's law in any case.
+	// Lifetime is the law itself. Fit is always the fit of Downey's law, even if Lifetime is another law.
 	Lifetime headqueue.Lifetime
 }
 
-// NewLaw returns the law of a fit.
+// NewLaw returns Downey's uniform-log law with the parameters of fit.
 func NewLaw(fit uniformlog.Fit, queue, class string) Law {
 	m := fit.Model
 	return Law{Fit: fit, Queue: queue, Class: class, Lifetime: &survival{m.B0, m.B1, m.TMin(), m.TMax()}}
@@ -58,14 +58,14 @@ type Models interface {
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
-	// Wait is the distribution of the wait: the quantiles of Result, moved out of the outages of the pool.
+	// Wait is the distribution of the wait. A quantile that falls into an outage of the pool is moved to its end.
 	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
 	// Dimension is the binding dimension of the request. All sizes in the forecast are amounts of it.
 	Dimension cluster.Dimension
 	// Used is the size that the running jobs take. AheadJobs is the number of jobs ahead, where each task of an array
-	// counts. AheadProcs is the sum of their requests.
+	// counts. AheadProcs is the sum of the sizes of these jobs.
 	Used, AheadJobs, AheadProcs int
 	// Closed is true if an outage moves a quantile because it keeps the request from starting when processors are
 	// free.
@@ -119,8 +119,8 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	return out, out.Serve(scene, out.Quantiles)
 }
 
-// Serve replaces the forecast's quantiles by the given ones, which are at the levels of answers, after moving them out
-// of the outages of the scene.
+// Serve replaces the forecast's quantiles by the given ones, which are at waittime.Levels. It first moves them out of
+// the outages of the scene.
 func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	d, err := scene.Distribution(quantiles)
 	if err != nil {
@@ -137,8 +137,8 @@ const (
 	ReasonUnknownQueue    headqueue.Reason = "unknown_queue"
 )
 
-// set computes the numeric state from the scene. Ages are computed at the last whole second, so that all answers within
-// a second share the work on the jobs ahead.
+// set fills f.state, and the counts of out, from the scene. The error is a *headqueue.CannotSay if a job has no law.
+// Ages are computed at the last whole second, so that all answers within a second share the work on the jobs ahead.
 func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 	now := scene.Now.Truncate(time.Second)
 	f.state.Running, f.state.Ahead = f.state.Running[:0], f.state.Ahead[:0]

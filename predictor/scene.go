@@ -57,8 +57,8 @@ const maxTasks = 10_000
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
 // closures returns the times at which the request cannot start, because an outage that it would run into leaves too
-// little of the pool. They are in order and do not touch. It also returns the usable capacity: the present one, or
-// the capacity after the present outages if that is larger.
+// little of the pool. These times are sorted and do not overlap. It also returns the usable capacity: the present one
+// if the request fits into it, otherwise the capacity after the present outages.
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {
@@ -111,8 +111,8 @@ func (s *Scene) MoveOut(waits []float64) bool {
 	return moved
 }
 
-// Distribution returns the distribution of the request's wait from quantiles at the levels of answers. The quantiles
-// may fall with the level, and they ignore outages: Distribution makes them rise and moves them out of the outages. The
+// Distribution returns the distribution of the request's wait from quantiles at waittime.Levels. The given quantiles
+// may fall with the level, and they ignore outages. Distribution makes them rise and moves them out of the outages. The
 // error is a *waittime.QuantilesError.
 func (s *Scene) Distribution(quantiles []float64) (*waittime.Distribution, error) {
 	closed, _ := s.closures()

@@ -115,7 +115,8 @@ func middles(l Law, n int) []float64 {
 	return q
 }
 
-// outcome returns the time at which the candidate finishes in a future, and its processor-seconds until then.
+// outcome returns the time at which the candidate finishes in a future with the runtime of a node, and its
+// processor-seconds until then.
 func (c *course) outcome(future, node int) (finish, procSeconds float64) {
 	wait := c.waits[0]
 	if len(c.waits) > 1 {
@@ -254,9 +255,9 @@ func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
 	return out
 }
 
-// share returns the probability that a winner of one future of a pool is best, averaged over all futures of the other
-// pools. The probability is 0 if another pool has a lower loss. At equal loss it is 1 divided by the number of all best
-// candidates. Given the numbers n_1, n_2, ... of best candidates in the other pools,
+// share returns the probability that a winner of one future of the pool own is best, averaged over all futures of the
+// other pools. The probability is 0 if another pool has a lower loss. At equal loss it is 1 divided by the number of
+// all best candidates. With n best candidates in this pool and n_1, n_2, ... in the others,
 //
 //	1/(n + n_1 + n_2 + ...) = integral from 0 to 1 of t^(n-1) t^n_1 t^n_2 ... dt,
 //

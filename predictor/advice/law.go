@@ -137,7 +137,7 @@ func mean(x []float64) float64 {
 
 // LawError reports a sample, or a list of quantiles, that does not form a law.
 type LawError struct {
-	Place   int // in the list, from 1; 0 for the list as a whole
+	Place   int // place of Value in the list, from 1; 0 for the list as a whole
 	Value   float64
 	Problem string
 }

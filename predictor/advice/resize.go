@@ -12,7 +12,7 @@ import (
 type Running struct {
 	Procs int // the processors that it holds now
 	Left  Law // law of the seconds until its end if it keeps its size; finite and above 0
-	// Billing is the same factor as in Candidate.
+	// Billing is a factor of the price of a processor-hour, as in Candidate; 0 stands for 1.
 	Billing float64
 }
 

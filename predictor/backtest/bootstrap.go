@@ -18,7 +18,7 @@ const (
 	seed       = 0x6461797362
 )
 
-// quantile sorts values and returns their quantile, NaN if there are none.
+// quantile sorts values and returns their p-quantile, NaN if there are none.
 func quantile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -27,7 +27,8 @@ func quantile(values []float64, p float64) float64 {
 	return stat.Quantile(p, stat.Empirical, values, nil)
 }
 
-// compare computes the comparisons, and the intervals of the bootstrap over days.
+// compare sets the comparisons of out with the rivals and the best constant, and the number of days. If there are at
+// least MinimumDays days, it also sets the intervals of the bootstrap over days.
 func (c *collector) compare(out *DetailResult, constant Constant) {
 	last := int((out.Period.Last - out.Period.First) / day)
 	rivals := c.rivals
@@ -57,8 +58,9 @@ func (c *collector) compare(out *DetailResult, constant Constant) {
 	draw(rows, present, layout, out)
 }
 
-// constants returns the best constant forecast of each level in hindsight: its losses by day, and the constants in
-// seconds. A constant is the quantile of all waits, because that has the least pinball loss.
+// constants returns a rival that forecasts the best constant of each level in hindsight, and these constants in seconds
+// by name of the level. The best constant of a level is that quantile of all waits, because it has the least pinball
+// loss.
 func (c *collector) constants(days int) (r *rival, seconds map[string]float64) {
 	r = &rival{name: BestConstant, days: make([]rivalDay, days)}
 	seconds = map[string]float64{}
@@ -90,7 +92,8 @@ func (c columns) rival(k int) int { return k * 9 }
 func (c columns) cover() int      { return c.rivals * 9 }
 func (c columns) width() int      { return c.rivals*9 + 9 }
 
-// rows returns the sums of each day, and the days with scored jobs.
+// rows returns the sums of each day in the layout of columns, nil for a day without scored jobs. present has the
+// indices of the days with scored jobs.
 func (c *collector) rows(rivals []*rival, days int) (rows [][]float64, present []int) {
 	layout := columns{len(rivals)}
 	rows = make([][]float64, days)
@@ -126,7 +129,7 @@ func (c *collector) rows(rivals []*rival, days int) (rows [][]float64, present [
 	return rows, present
 }
 
-// sumOf returns the sum of some rows.
+// sumOf returns the sum of the rows with the indices which.
 func sumOf(rows [][]float64, which []int) []float64 {
 	sum := make([]float64, len(rows[which[0]]))
 	addRows(sum, rows, which)
@@ -141,8 +144,8 @@ func addRows(sum []float64, rows [][]float64, which []int) {
 	}
 }
 
-// comparison returns the comparison with the k-th rival from the sums of all days. Its values are nil if no job was
-// scored.
+// comparison returns the comparison of waitcast with r, the k-th rival, from the sums of all days. If no job was
+// compared, N is 0 and there are no levels.
 func (r *rival) comparison(total []float64, layout columns, k int) Comparison {
 	out := Comparison{Method: r.name, N: r.n, Levels: map[string]LossRatio{}}
 	if r.n == 0 {
@@ -159,9 +162,9 @@ func (r *rival) comparison(total []float64, layout columns, k int) Comparison {
 	return out
 }
 
-// draw draws samples of the days with replacement, and computes the 95 % intervals. It keeps the jobs of a day
-// together (the block bootstrap, H. Kunsch, "The jackknife and the bootstrap for general stationary observations",
-// Annals of Statistics 17, 1989).
+// draw draws samples of the days with replacement, and sets the 95 % intervals of the coverage and of the loss ratios
+// in out. It keeps the jobs of a day together (the block bootstrap, H. Kunsch, "The jackknife and the bootstrap for
+// general stationary observations", Annals of Statistics 17, 1989).
 func draw(rows [][]float64, present []int, layout columns, out *DetailResult) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	sample, sum := make([]int, len(present)), make([]float64, layout.width())

@@ -22,8 +22,8 @@ type scoredJob struct {
 // day is the length of a block of the bootstrap, and the shortest span of a report, in seconds.
 const day = 86400
 
-// collector collects the details of a trace for a report, beyond the scores of the methods. It keeps 72 bytes for
-// each scored job, and sums for each day.
+// collector collects the details of a trace for a report, beyond the scores of the methods. It keeps 64 bytes for each
+// scored job, and sums for each day.
 type collector struct {
 	trace      *Trace
 	from       int
@@ -48,7 +48,7 @@ type rival struct {
 	ratios          ratioHistogram
 }
 
-// rivalDay has the losses of one day by level.
+// rivalDay has the number of compared jobs of one day and, by level, the sums of their losses.
 type rivalDay struct {
 	n               int
 	waitcast, other [4]float64
@@ -143,7 +143,7 @@ func (c *collector) score(j *Job, served, qbets []float64) {
 	c.jobs = append(c.jobs, s)
 }
 
-// step returns the step of a submission.
+// step returns the learning step of the submission with the index place in the trace. It begins new steps as needed.
 func (c *collector) step(place int) *stepSums {
 	for len(c.steps) == 0 || c.steps[len(c.steps)-1].To <= place {
 		s := stepSums{served: newSums(), qbets: newSums()}
@@ -161,7 +161,7 @@ func (c *collector) step(place int) *stepSums {
 	return s
 }
 
-// add scores a job with a wait in its step.
+// add adds the scores of a job with the given wait to the step. A job without a served forecast is only counted.
 func (s *stepSums) add(wait float64, served, qbets []float64) {
 	if served == nil {
 		s.NoForecast++
@@ -173,12 +173,13 @@ func (s *stepSums) add(wait float64, served, qbets []float64) {
 	}
 }
 
-// finite reports whether a method has an answer at every level.
+// finite reports whether q has a number for every level: it is not nil, and no value is NaN or infinite.
 func finite(q []float64) bool {
 	return q != nil && !slices.ContainsFunc(q, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// add compares the forecasts of a job. It does nothing if one of the two methods has no answer at some level.
+// add adds the losses of one job: of the forecasts of waitcast (served), and of the rival (other). It does nothing if
+// one of the two has no answer at some level.
 func (r *rival) add(day int, wait float64, served, other []float64) {
 	if !finite(other) || !finite(served) {
 		return
@@ -228,7 +229,7 @@ func (h *ratioHistogram) median() float64 {
 	return math.NaN()
 }
 
-// result computes the details.
+// result returns the details of all collected submissions.
 func (c *collector) result(constant Constant) *DetailResult {
 	t := c.trace
 	out := &DetailResult{Population: c.population, Period: Period{Dated: t.Dated,
@@ -320,7 +321,8 @@ func (c *collector) group(has func(*scoredJob) bool) *Group {
 	return &g
 }
 
-// groups scores the jobs of each of n groups. It leaves out groups without a job.
+// groups returns the scores of n groups of jobs, without the groups that have no job. of returns the index of a job's
+// group, and name sets the name or the span of a group with a given index.
 func groups(jobs []scoredJob, n int, of func(*scoredJob) int, name func(int, *Group)) []Group {
 	members := make([][]int32, n)
 	for i := range jobs {
@@ -339,7 +341,7 @@ func groups(jobs []scoredJob, n int, of func(*scoredJob) int, name func(int, *Gr
 	return out
 }
 
-// groupOf scores some jobs, at least one.
+// groupOf returns the scores of the jobs with the indices members, of which there must be at least one.
 func groupOf(jobs []scoredJob, members []int32) Group {
 	all := newSums()
 	var waits, medians, bounds, misses, qbets []float64

@@ -36,11 +36,12 @@ type Period struct {
 // Group has the scores of the served forecasts of a group of scored jobs. The group is a queue, a size class, a time
 // span, or a range of lengths of the forecast.
 type Group struct {
-	// Name is the name of the queue or the class; empty for a time span.
+	// Name is the name of the queue or the size class; empty for other groups, and for several queues together.
 	Name string `json:"name,omitempty"`
 	// Queues is the number of queues in the group, if there is more than one.
 	Queues int `json:"queues,omitempty"`
-	// From and To are the time span, in seconds as in Period. Only groups of a time span have them.
+	// From and To are the ends of a time span, in seconds as in Period, or of a range of median forecasts in seconds (0
+	// for To if the range has no end). They are 0 for other groups.
 	From float64 `json:"from,omitempty"`
 	To   float64 `json:"to,omitempty"`
 	Figures
@@ -90,8 +91,8 @@ type LossRatio struct {
 	Waitcast float64 `json:"waitcast"`
 	Other    float64 `json:"other"`
 	// Ratio is Waitcast divided by Other: below 1 waitcast was better. It is null if Other is 0. Chance is the 95 %
-	// interval of the ratio by the day-block bootstrap. It is nil if the scored jobs are of fewer than MinimumDays
-	// days.
+	// interval of the ratio by the day-block bootstrap. It is nil if there are fewer than MinimumDays days with scored
+	// jobs, or if a tenth of the bootstrap samples has no ratio.
 	Ratio  *float64    `json:"ratio"`
 	Chance *[2]float64 `json:"ratio_95,omitempty"`
 }
@@ -113,7 +114,7 @@ type DetailResult struct {
 	// for pictures, divide it into at most 400 spans of whole days. Spans without a scored job are left out.
 	Spans []Group `json:"over_time"`
 	Times []Group `json:"-"`
-	// Learning shows the forecasts from the first job on.
+	// Learning has the steps from the first job on, nil after a fast replay.
 	Learning []Step `json:"learning"`
 	// Comparisons are with qbets, limits, recent and best_constant.
 	Comparisons []Comparison `json:"comparisons"`

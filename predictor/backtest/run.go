@@ -14,7 +14,7 @@ import (
 // Waitcast is the name of the served forecast among the methods.
 const Waitcast = "waitcast"
 
-// Uncorrected is the name of the combination before its correction.
+// Uncorrected is the name, among the methods, of the combined experts before calibration.
 const Uncorrected = "uncorrected"
 
 // Options define how a trace is replayed. The zero value scores every job and learns the capacity.
@@ -163,8 +163,8 @@ func (t *Trace) Resolution() float64 {
 	return 1
 }
 
-// bestConstant returns the constant forecast that is within a factor 2 of the largest number of waits, after 60 s are
-// added to both. On the logarithmic scale this is the best position of a window of width 2 ln 2.
+// bestConstant returns the constant forecast that is within a factor 2 of as many waits as possible, after 60 s are
+// added to both. On the logarithmic scale it is the middle of the window of width 2 ln 2 that has the most waits.
 func bestConstant(waits []float64) Constant {
 	z := make([]float64, len(waits))
 	for i, w := range waits {

@@ -33,7 +33,7 @@ func stratumOf(wait float64) int {
 	return longStratum
 }
 
-// sums has sums of losses and of covered waits of forecasts.
+// sums has the sums over forecasts of a group from which the group's Figures are computed.
 type sums struct {
 	n           int
 	loss        []float64 // by level: pinball loss of ln(wait + 60 s)
@@ -68,7 +68,7 @@ func (s *sums) add(q []float64, wait float64) {
 	}
 }
 
-// rounding is the tolerance by which exactly twice the wait counts as within a factor 2.
+// rounding is the tolerance, on the logarithmic scale, with which exactly twice the wait counts as within a factor 2.
 const rounding = 1e-12
 
 // methodScore collects one method's forecasts of one trace.
@@ -115,7 +115,7 @@ func (m *methodScore) cancelled(waited float64, q []float64) {
 	m.judge(coverage.Submission{Age: math.Inf(1), Waited: waited}, q)
 }
 
-// judge scores a started or cancelled job.
+// judge counts the outcome of a started or cancelled job at each level.
 func (m *methodScore) judge(s coverage.Submission, q []float64) {
 	for i, v := range q {
 		m.everybody[i].Add(s.Judge(v, m.resolution))

@@ -22,7 +22,7 @@ type Job struct {
 	// Number is the job's number in the log, or its index if a Name identifies the job.
 	Number int64
 	Name   string
-	// Key is the engine's id of the job; 0 means its index in the trace.
+	// Key is the engine's id of the job; 0 means that the id is the job's index in the trace.
 	Key    uint64
 	Submit float64
 	engine.Request
@@ -30,7 +30,8 @@ type Job struct {
 	// until the log's end.
 	Starts, Ends, Cancelled bool
 	Start, End              float64
-	// Lost is true if the job started and its end is not in the log. It is assumed to end a day after its limit.
+	// Lost is true if the job started, and its end is not in the log but assumed. In a workload file it is assumed a
+	// day after the time limit.
 	Lost bool
 	// NeverRan is true if the log's status shows that the job never ran. Such a job is not scored.
 	NeverRan bool
@@ -183,8 +184,9 @@ func fate(j *Job, rec *swf.Record) {
 	}
 }
 
-// Runtime returns the runtime in seconds of a job by its engine id, NaN if the log does not have it. An oracle calls
-// it while the job runs.
+// Runtime returns the runtime in seconds of the job with the given engine id. It is NaN if the log does not have the
+// runtime, or if the id is not the job's index. It is for engines with an oracle, which know the runtimes of running
+// jobs.
 func (t *Trace) Runtime(id uint64) float64 {
 	if id >= uint64(len(t.Jobs)) || t.Jobs[id].Key != 0 {
 		return math.NaN()

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// row is a line of a plot whose vertical axis has names. It has bars from one number to another, and marks.
+// row is one line of a rowsPlot: its name stands at the vertical axis, and bars and marks are drawn beside it.
 type row struct {
 	name  string
 	bars  []bar
@@ -148,7 +148,7 @@ func timeTicks(most float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// timeAxis makes the horizontal axis of rows an axis of waits, up to the longest of them.
+// timeAxis makes the horizontal axis an axis of waits from 0 to at least most seconds.
 func (r *rowsPlot) timeAxis(most float64) {
 	r.ticks = timeTicks(most)
 	r.min, r.max = r.ticks[0].Value-.05, r.ticks[len(r.ticks)-1].Value
@@ -360,7 +360,7 @@ func timesFigure(s *section) (*figure, error) {
 		for _, g := range s.Times {
 			points = append(points, plotter.XY{X: (g.From + g.To) / 2, Y: waittime.Log(line.of(g))})
 		}
-		if len(points) == 1 { // a single point is drawn as a line of its own width
+		if len(points) == 1 { // a single point becomes a line over the whole width
 			points = plotter.XYs{{X: first, Y: points[0].Y}, {X: last, Y: points[0].Y}}
 		}
 		if err := addLine(p, points, line.ink, 1.1); err != nil {
@@ -404,7 +404,7 @@ func dateTicks(p backtest.Period, first, last float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// monthsBetween returns the beginnings of months, in UTC.
+// monthsBetween returns the beginnings of months in UTC, from first on and before last (both in Unix seconds).
 func monthsBetween(first, last float64) func(func(time.Time) bool) {
 	at := time.Unix(int64(first), 0).UTC()
 	at = time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)

@@ -179,7 +179,7 @@ func (s *section) meaningless(method string) bool {
 	return method == "limits" && s.Population.WithLimit == 0
 }
 
-// factor writes the geometric mean factor of a loss of the median.
+// factor formats the geometric mean factor for a mean loss of the median (see rivalSentence).
 func factor(loss float64) string { return strconv.FormatFloat(math.Exp(2*loss), 'f', 1, 64) }
 
 // rivalPhrase names a method in a sentence.

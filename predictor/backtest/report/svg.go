@@ -75,15 +75,15 @@ func newPlot() *plot.Plot {
 	return p
 }
 
-// These parts of the text of an SVG are replaced: the font by that of the page, the size of the letters, and the
-// element that has the rest.
+// These expressions find the parts of an SVG that drawPlot replaces or removes: the sizes of letters, the fonts, and
+// the opening of the element svg.
 var (
 	sizes   = regexp.MustCompile(`font-size:[^;"]*px`)
 	faces   = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;`)
 	opening = regexp.MustCompile(`(?s)^.*?<svg[^>]*>`)
 )
 
-// drawPlot draws a plot of some height.
+// drawPlot draws a plot of the given height, and returns f with the SVG in ViewBox and Body.
 func drawPlot(p *plot.Plot, height vg.Length, f figure) (*figure, error) {
 	canvas := vgsvg.New(width, height)
 	p.Draw(draw.New(canvas))
