@@ -37,8 +37,7 @@ func request(procs int, limit time.Duration) job.Attributes {
 	return job.Attributes{Procs: procs, TimeLimit: limit}
 }
 
-// within returns the probabilities of a start within the horizons, to three decimals. Above the highest level no start
-// is certain.
+// within returns the probabilities of a start within the horizons, to three decimals.
 func within(d *waittime.Distribution) []float64 {
 	out := waittime.Horizons()
 	for i, h := range out {

@@ -41,7 +41,7 @@ func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) [
 	return c
 }
 
-// BenchmarkChoose measures 256 or 64 candidates with 100 replicas each, or with six quantiles.
+// BenchmarkChoose measures the choice among 256 or 64 candidates. Their waits are 100 futures or six quantiles.
 func BenchmarkChoose(b *testing.B) {
 	for _, c := range []struct {
 		name     string

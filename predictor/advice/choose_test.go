@@ -36,7 +36,7 @@ func TestObjectives(t *testing.T) {
 		{advice.Objective{}, []int{2, 0, 1}, []float64{2000, 2050, 1900}},
 		{advice.Objective{Kind: advice.FinishQuantile}, []int{2, 0, 1}, []float64{1200, 2000, 800}},
 		{advice.Objective{Kind: advice.FinishQuantile, Level: .9}, []int{1, 0, 2}, []float64{2800, 2100, 3000}},
-		// The probabilities are equal, so the earlier mean decides.
+		// The first and the last candidate have the same probability, so the earlier mean finish decides.
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 1200}, []int{2, 0, 1}, []float64{.5, 1, .5}},
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 2100}, []int{1, 2, 0}, []float64{.5, 0, .5}},
 		// The candidates use 8000, 4000 and 12800 processor-seconds at 1 per hour, and their mean finish costs 1 or 9

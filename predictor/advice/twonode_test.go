@@ -34,8 +34,8 @@ func TestTwoNodesCertain(t *testing.T) {
 	}
 }
 
-// TestTwoNodesExponential proves that for any law of the remaining time its mean decides, and must cross 25 minutes.
-// Here the law is exponential, whose median is then 17 minutes.
+// TestTwoNodesExponential proves that the mean of the remaining time decides, not its median: the advice changes at a
+// mean of 25 minutes. Here the law is exponential, and its median is then 17 minutes.
 func TestTwoNodesExponential(t *testing.T) {
 	for mean, want := range map[float64]string{24.8: "two nodes", 25.2: "one node"} {
 		const n = 20_000

@@ -50,8 +50,8 @@ func read(t *testing.T, lines ...string) *Trace {
 	return trace
 }
 
-// line returns a record with number, submit, wait, runtime, allocated, limit and status. It asks for 2 processors, and
-// everything else is unknown.
+// line returns a record with number, submit, wait, runtime, allocated, limit and status. The job is of user 7 and asks
+// for 2 processors in queue 1.
 func line(number, submit, wait, runtime, allocated, limit, status int) string {
 	return fmt.Sprintf("%d %d %d %d %d -1 -1 2 %d -1 %d 7 1 -1 1 -1 -1 -1", number, submit, wait, runtime, allocated,
 		limit, status)

@@ -18,7 +18,7 @@ type target struct {
 	// qbets5 and qbets95 are the losses of an independent QBETS. If the QBETS of waitcast is more than 5 % worse, the
 	// comparison is void.
 	qbets5, qbets95 float64
-	// within2 is the least share of medians within a factor 2.
+	// within2 is the minimum share of medians within a factor 2 of the wait.
 	within2 float64
 	// loss5 and loss95 are the highest losses that waitcast may have, and simulated5 that of the simulation's median
 	// alone (0: no bound). They were chosen before they were measured.

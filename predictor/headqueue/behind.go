@@ -27,7 +27,8 @@ type behind struct {
 	cannot *CannotSay
 }
 
-// is reports whether the jobs ahead are those of a state.
+// is reports whether the results belong to the state s: it has the same capacity, free processors, running jobs and
+// jobs ahead.
 func (b *behind) is(s *State) bool {
 	return b.known && b.state.Capacity == s.Capacity && b.state.Free == s.Free &&
 		slices.EqualFunc(b.state.Running, s.Running, func(x, y Holder) bool {
@@ -47,7 +48,7 @@ func sameLaw(a, b Lifetime) bool {
 	return t == reflect.TypeOf(b) && t.Comparable() && a == b
 }
 
-// keep records that the jobs ahead are those of a state.
+// keep records that the results belong to the state s, of which it makes a copy.
 func (b *behind) keep(s *State) {
 	b.known = true
 	b.state.Capacity, b.state.Free = s.Capacity, s.Free
@@ -91,7 +92,8 @@ func (c *Calc) reach() (b float64, cannot *CannotSay) {
 	return to.t, nil
 }
 
-// request computes the instants at which a request for procs processors starts behind the jobs ahead.
+// request fills f.starts with the instants at which a request for procs processors starts behind the jobs ahead, one
+// for each replica.
 func (f *fcfs) request(b *behind, procs int) {
 	f.starts = f.starts[:0]
 	for r, now := range b.now {

@@ -19,7 +19,7 @@ const (
 // concurrent use (see the package comment).
 type Calc struct {
 	// WorkLimit bounds the exact method if no job is ahead. The work is jobs * states * 32 evaluations; only states
-	// that can have probability count. Beyond the limit the saddlepoint approximation answers. 0 means
+	// with noticeable probability count. Beyond the limit the saddlepoint approximation answers. 0 means
 	// DefaultWorkLimit, and a negative value means never exact.
 	WorkLimit int
 	// Replicas is the maximum number of simulations of a queue, 0 means 128. If that many would take longer than
@@ -50,7 +50,7 @@ type chance struct {
 	p float64
 }
 
-// load prepares the holders.
+// load sets c.held to the running jobs, sorted by compare, and forgets the evaluated points.
 func (c *Calc) load(running []Holder) {
 	c.behind.known = false // the placed jobs of behind are in c.held
 	c.held = c.held[:0]
@@ -105,13 +105,13 @@ func logit(p float64) float64 {
 	return max(-certain, min(certain, math.Log(p/(1-p))))
 }
 
-// eval evaluates the curves up to k at t, and stores the point in c.pts. For curveA alone it evaluates only the
-// benefactors.
+// eval evaluates the curve k at t, and stores the point in c.pts. For curveA it uses only the benefactors: jobs that
+// free enough processors alone. Otherwise it also evaluates curveB and curveNormal, which cost little.
 func (c *Calc) eval(t float64, k curve) {
 	nan := math.NaN()
 	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}
 	if k == curveA {
-		none := 1.0 // probability that no benefactor has ended; each benefactor alone frees enough
+		none := 1.0 // probability that no benefactor has ended
 		for i := range c.held {
 			if c.held[i].procs >= c.need {
 				none *= 1 - c.held[i].ends(t)

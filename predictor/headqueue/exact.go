@@ -58,7 +58,8 @@ func (c *Calc) exact(need int) float64 {
 	return c.exactAct((need+g-1)/g, g)
 }
 
-// exactAct returns the probability that act frees at least need units of g, where 0 < need <= the sum of act.
+// exactAct returns the probability that the jobs of c.act free at least need units of g processors. need is above 0,
+// and at most the units of all these jobs.
 func (c *Calc) exactAct(need, g int) float64 {
 	if holdable := c.actTotal/g - need; holdable+1 < need {
 		// need units are free if at most holdable units are still held.
@@ -67,7 +68,8 @@ func (c *Calc) exactAct(need, g int) float64 {
 	return max(1-c.massBelow(need, g, false), 0)
 }
 
-// fold moves the jobs with 0 < p < 1 to act. It returns the number of processors that are certainly free.
+// fold copies the jobs with 0 < p < 1 to c.act. It returns the number of processors that the jobs with p = 1 have
+// certainly freed.
 func (c *Calc) fold() int {
 	c.act, c.actTotal = c.act[:0], 0
 	sure := 0

@@ -71,7 +71,7 @@ func (c *Calc) simulate(free int) {
 	}
 }
 
-// draw fills ends and lives.
+// draw fills f.ends and f.lives with random draws for all replicas.
 func (f *fcfs) draw(held []held, ahead []Ahead) {
 	n, m := f.replicas, len(held)
 	f.ends = grow(f.ends, n*m)
@@ -283,10 +283,10 @@ func (f *fcfs) quantile(q float64) float64 {
 }
 
 // sampled returns an interval that contains the q-quantile of the request's start with about 95 % certainty. It
-// considers only the number of replicas. For independent replicas and any law this is exact: the number of starts
-// before the quantile is binomial, and the interval is between the starts at the bounds of that number. Stratified
-// replicas vary less, so that the interval contains the quantile more often. For few replicas it is the interval of a
-// log-normal law whose mean and deviation were measured on that number of values.
+// accounts only for the finite number of replicas. For independent replicas and any law this is exact: the number of
+// starts before the quantile is binomial, and the interval is between the starts at the bounds of that number.
+// Stratified replicas vary less, so that the interval contains the quantile more often. For few replicas it is the
+// interval of a log-normal law whose mean and deviation were measured on that number of values.
 func (f *fcfs) sampled(q float64) (low, high float64) {
 	const deviations = 1.96
 	n := float64(len(f.starts))

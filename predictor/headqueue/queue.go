@@ -113,8 +113,8 @@ func (c *Calc) start(batch []Ahead, need int, from, to instant) {
 	}
 }
 
-// fluid returns the first instant from at on, up to the tolerance, at which need processors are freed. Its t is +Inf
-// if that never happens.
+// fluid returns the first instant from at on, up to the tolerance, at which need processors are freed on average. batch
+// counts as in freed. The t of the result is +Inf if that never happens.
 func (c *Calc) fluid(at instant, need float64, batch []Ahead) instant {
 	if at.freed >= need {
 		return at
@@ -195,8 +195,8 @@ func (c *Calc) narrow(lo, hi instant, from, need float64, batch []Ahead) instant
 	return hi
 }
 
-// freed returns the mean number of processors freed by t by the jobs of c.held. If batch has more than one job, its
-// jobs are included; they start from the instant from on.
+// freed returns the mean number of processors that the jobs of c.held have freed by t. If batch has more than one job,
+// its jobs are included. They are assumed to start one after the other between the instants from and t.
 func (c *Calc) freed(t, from float64, batch []Ahead) float64 {
 	sum := c.queue.procs
 	live := c.held[c.queue.ended:]

@@ -14,8 +14,8 @@ const (
 	wideShare   = .03     // a job with a larger share of the rest's variance is treated exactly
 	rarest      = 1e-4    // minimum p(1-p) of a job that matters
 	maxOutcomes = 512     // maximum number of outcomes of the widest jobs
-	maxOdd      = 128     // maximum number of jobs off the lattice that are treated exactly
-	maxOddUnits = 4096    // maximum of their processors
+	maxOdd      = 128     // maximum number of jobs that splitOdd takes out of rest
+	maxOddUnits = 4096    // maximum of the processors of these jobs
 	scores      = 10      // number of tilts
 	seriesWidth = .2      // in standard deviations: if no job of rest is wider, a series gives the cumulants
 )
@@ -37,12 +37,12 @@ type outcome struct {
 	p float64
 }
 
-// node is one evaluated saddlepoint: Pr{X >= x} = Phi(-r).
+// node is one evaluated saddlepoint: Pr{X >= x+1/2} = Phi(-r), see fit.
 type node struct{ x, r float64 }
 
-// approximate returns an approximation of Pr{F >= need} from c.p. The widest jobs are treated exactly. The jobs that
-// are off the lattice of the other sizes are treated exactly too, if that lattice matters. saddle.tail approximates
-// the rest. Small sets are computed exactly.
+// approximate returns an approximation of Pr{F >= need} from c.p. The widest jobs are treated exactly. If a unit
+// divides nearly all sizes and affects the result, the few jobs whose sizes it does not divide are treated exactly too
+// (see splitOdd). saddle.tail approximates the rest. Small sets are computed exactly.
 func (c *Calc) approximate(need int) float64 {
 	need -= c.fold()
 	if need <= 0 {
@@ -72,8 +72,8 @@ func (c *Calc) approximate(need int) float64 {
 }
 
 // peel splits act, in units of g, into rest and the distribution of the widest jobs. A job is among the widest in two
-// cases: it has more than wideShare of the variance of all remaining jobs, or it is wider than their standard
-// deviation and not too unlikely to matter.
+// cases: it has more than wideShare of the variance of all remaining jobs, or it is wider than their standard deviation
+// and its p(1-p) is above rarest.
 func (s *saddle) peel(act []chance, g int) {
 	s.rest = s.rest[:0]
 	var variance float64
@@ -219,8 +219,8 @@ func (s *saddle) lattice() int {
 }
 
 // shows reports whether the distribution of rest still has visible steps of unit. The height of the steps is unit/(sd
-// sqrt(2 pi)), multiplied by the characteristic function of the jobs off the lattice at a multiple of the lattice's
-// frequency.
+// sqrt(2 pi)), multiplied by the absolute value of the characteristic function of rest at 2 pi k/unit for some k from 1
+// to unit/2.
 func (s *saddle) shows(unit int, variance float64) bool {
 	const ignored = 5e-4 // a probability: half a step below it is ignored
 	limit := ignored * 2 * math.Sqrt(2*math.Pi*variance) / float64(unit)
@@ -248,8 +248,8 @@ func (s *saddle) shows(unit int, variance float64) bool {
 	return false
 }
 
-// fit evaluates the saddlepoints of rest. K is the cumulant generating function on the unit lattice. At a tilt theta,
-// x = K'(theta) and
+// fit evaluates the saddlepoints of X, the number of units that the jobs of rest free. K is the cumulant generating
+// function of X. At a tilt theta, x = K'(theta) and
 //
 //	w = sgn(theta) sqrt(2 (theta x - K)), u = 2 sinh(theta/2) sqrt(K''),
 //	Pr{X >= x+1/2} = Phi(-r),  r = w + ln(u/w)/w.
@@ -289,7 +289,8 @@ func (s *saddle) fit() {
 	}
 }
 
-// keep adds a node if it is beyond the last one and finite.
+// keep adds the node at the tilt theta, where g has K and its first two derivatives. It leaves the node out if it is
+// not finite, or not beyond the last node.
 func (s *saddle) keep(theta float64, g [3]float64) {
 	x := g[1]
 	w := math.Copysign(math.Sqrt(2*(theta*x-g[0])), theta)
@@ -305,7 +306,7 @@ func (s *saddle) keep(theta float64, g [3]float64) {
 	s.fitted++
 }
 
-// series returns K, K' and K” from four cumulants.
+// series returns K and its first two derivatives at t, from the first four cumulants.
 func series(k *[5]float64, t float64) [3]float64 {
 	return [3]float64{
 		t * (k[1] + t*(k[2]/2+t*(k[3]/6+t*k[4]/24))),
@@ -314,7 +315,7 @@ func series(k *[5]float64, t float64) [3]float64 {
 	}
 }
 
-// generate returns K, K' and K” at theta.
+// generate returns K and its first two derivatives at theta, from the jobs of rest.
 func (s *saddle) generate(theta float64) [3]float64 {
 	var g [3]float64
 	product, size, e := 1.0, 0, 1.0
@@ -337,7 +338,7 @@ func (s *saddle) generate(theta float64) [3]float64 {
 	return g
 }
 
-// tail returns Pr{X >= k} of the units freed by rest.
+// tail returns Pr{X >= k}, where X is the number of units that the jobs of rest free.
 func (s *saddle) tail(k int) float64 {
 	if k <= 0 {
 		return 1
