@@ -22,8 +22,8 @@ func (c *Calibrator) At(now float64) *Calibrator {
 	return out
 }
 
-// copyDue copies the jobs of the heap, from an index on, that are due before now. In the heap the children of a job
-// are not due before the job.
+// copyDue copies the jobs that are due before now from c to another Calibrator. It starts at the index place of the
+// heap and continues with the children of each due job, because they are not due before it.
 func (c *Calibrator) copyDue(place int, now float64, to *Calibrator) {
 	if place >= len(c.jobs.order) {
 		return

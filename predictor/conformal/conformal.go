@@ -4,12 +4,12 @@
 //
 // A correction moves the level. Level p is served as the raw forecast's quantile of another level, whose logit is
 // ln(p/(1-p)) + shift. The quantile is interpolated in z = ln(wait + 60 s), and z itself is moved a little
-// (Config.Slope). So a narrow forecast is moved little and a wide one much, and a forecast of an immediate start
-// stays 0. The shift is the sum of one number beta for each group to which the job belongs (all jobs are one group).
-// Each outcome moves beta by a step: up by rate p after a miss, down by rate (1-p) after a hit. This is adaptive
+// (Config.Slope). So a narrow forecast is moved little and a wide one much, and a forecast of an immediate start stays
+// 0. The shift is the sum of one number beta for each group to which the job belongs (all jobs are one group). Each
+// outcome moves beta by a step: up by rate times p after a miss, down by rate times 1-p after a hit. This is adaptive
 // conformal inference (I. Gibbs and E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021,
-// eq. 2, where p itself is moved). The sum over several groups, which may overlap, follows I. Gibbs, J. Cherian and
-// E. Candes, "Conformal prediction with conditional guarantees", JRSS B 2025.
+// eq. 2, where p itself is moved). The sum over several groups, which may overlap, follows I. Gibbs, J. Cherian and E.
+// Candes, "Conformal prediction with conditional guarantees", JRSS B 2025.
 //
 // Consider a steady rate without forgetting. By summing the steps, the share of hits among the N decided jobs of a
 // group differs from p by |beta| / (rate N), whatever the data. Two changes limit overshooting, which occurs because
@@ -95,8 +95,8 @@ type Config struct {
 	// its misses count as misses. With 0 (the default) the levels cover the waits of the jobs that start, which are
 	// the scored ones.
 	KeepCancelled float64
-	// MaxGroups and MaxPending bound the memory. Groups after the first 256 are not followed, and neither are jobs
-	// that are served while 200,000 are undecided.
+	// MaxGroups is the maximum number of groups with corrections of their own, 256 by default. MaxPending is the
+	// maximum number of followed jobs, 200,000 by default. Further groups and jobs are not followed.
 	MaxGroups, MaxPending int
 }
 
@@ -140,8 +140,8 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// account has the corrections of one group: its shifts by level, and the number of decided jobs. Levels forecast
-// above 0 and levels forecast as 0 have separate shifts.
+// account has the corrections of one group by level. Levels forecast above 0 (Above) and levels forecast as 0 (Zero)
+// have separate corrections.
 type account struct {
 	Name        string
 	Above, Zero []shift
@@ -276,8 +276,8 @@ func (c *Calibrator) shifted(in []int, l int) float64 {
 	return min(max(math.Exp(z)-waittime.Shift, 0), MaxWait)
 }
 
-// curve returns the raw forecast at another level, given as ln(p/(1-p)). It interpolates between levels. Beyond the
-// lowest and the highest level it extends the line through the two nearest levels.
+// curve returns z of the raw forecast at another level p, given as ln(p/(1-p)). It interpolates between levels. Beyond
+// the lowest and the highest level it extends the line through the two nearest levels.
 func (c *Calibrator) curve(at float64) float64 {
 	n := len(c.logit)
 	if n == 1 {

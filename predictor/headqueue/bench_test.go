@@ -42,7 +42,7 @@ func benchForecast(b *testing.B, s *State, procs, limit int) {
 	evals := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		c.behind.known = false // else what the jobs ahead do is known from the second time on
+		c.behind.known = false // otherwise the results of the jobs ahead are reused from the second call on
 		if err := c.ForecastInto(&r, s, procs, levels, within); err != nil {
 			b.Fatal(err)
 		}
@@ -70,8 +70,8 @@ func BenchmarkQueueAgain(b *testing.B) {
 	}
 }
 
-// BenchmarkSixQuantiles1000 measures six exact quantiles of one request with 1,000 running jobs and n' = 1,000, and the
-// saddlepoint for any size. The budgets are 20 ms and 1 ms.
+// BenchmarkSixQuantiles1000 measures six quantiles of one request with 1,000 running jobs: by the exact method with n'
+// = 1,000, and by the saddlepoint approximation with several mixes of sizes. The budgets are 20 ms and 1 ms.
 func BenchmarkSixQuantiles1000(b *testing.B) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, bc := range []struct {
@@ -91,7 +91,7 @@ func BenchmarkSixQuantiles1000(b *testing.B) {
 	} {
 		s := State{Capacity: 1 << 30, Running: machine(rng, 1000, bc.size)}
 		switch bc.name {
-		case "exact/benefactor": // the others allocate the refusal of Predictor A
+		case "exact/benefactor": // without a benefactor, the error of Predictor A is allocated
 			s.Running[0].Procs = bc.need
 		case "exact/limits_only": // the cdf has only jumps
 			for i := range s.Running {

@@ -167,7 +167,7 @@ func TestQueueCoverage(t *testing.T) {
 }
 
 // TestLongQueueCoverage proves that the quantiles cover their levels within 0.03 for states with so many jobs that only
-// a few replicas are affordable. The deviation is then known within 20 %.
+// a few replicas are affordable. These few give the standard deviation of the start only within 20 %.
 func TestLongQueueCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("queues of thousands of jobs; left out by -short")

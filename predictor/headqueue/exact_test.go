@@ -53,8 +53,8 @@ func TestExactTwentyJobs(t *testing.T) {
 	}
 }
 
-// TestTailSums proves the laws of a tail: 1 at 0, non-increasing, 0 beyond all
-// processors, its sum the mean of eq. 13, and the same value as AtLeast.
+// TestTailSums proves that Tail returns 1 at 0, never rises, and returns 0 beyond all processors. The values sum to the
+// mean number of processors freed (eq. 13), and are those of AtLeast.
 func TestTailSums(t *testing.T) {
 	var c Calc
 	rapid.Check(t, func(t *rapid.T) {

@@ -296,8 +296,8 @@ func notEarlier(t *rapid.T, what string, early, late Result) {
 }
 
 // TestQueueOrder proves four properties behind a queue: quantiles do not cross; within is their inverse; a larger
-// request or one more job ahead is never earlier; and neither a used Calc nor the order of the running jobs changes an
-// answer.
+// request, or one behind one more job, never starts earlier; and neither a used Calc nor the order of the running jobs
+// changes an answer.
 func TestQueueOrder(t *testing.T) {
 	var c Calc
 	rapid.Check(t, func(t *rapid.T) {
@@ -390,8 +390,8 @@ func TestQueueIsShared(t *testing.T) {
 	})
 }
 
-// TestLawTable proves that tabulated laws give the quantiles of the laws: at a quantile the survival, given the age, is
-// that of the level, or steps over it.
+// TestLawTable proves that tabulated laws give the quantiles of the laws. At each quantile, the law's survival divided
+// by its survival at the age is 1 minus the level, or it jumps across that value there.
 func TestLawTable(t *testing.T) {
 	var l lawTables
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,8 +12,9 @@ import (
 
 // TestSampledIntervals proves that the interval of a quantile contains the value that some thousand draws give. This
 // holds at each level in at least 95 % of 300 random states with WAITCAST_LONG=1, and otherwise in 90 % of 50. With
-// four times as many draws the interval is about half as wide. With so few draws that a law replaces their order, it
-// holds in 80 %, because the law's own error is not chance. A quantile that needs no draws has no interval.
+// four times as many draws the interval is about half as wide. With 30 draws a log-normal law replaces the order of the
+// draws. Then it holds in 80 %, because the interval does not account for the error of that law. A quantile that needs
+// no draws has no interval.
 func TestSampledIntervals(t *testing.T) {
 	counts := []int{30, 128, 512}
 	levels := waittime.Levels()

@@ -5,8 +5,8 @@ import "math"
 const (
 	// atLimit is the share of a run's limit from which on the run counts as ended by the limit.
 	atLimit = .98
-	// pastLimit is the number of cells by which such a run counts as longer than its limit. So its whole weight lies
-	// at or beyond the limit in the table.
+	// pastLimit is the number of cells that are added to the lifetime of a run that the limit ended. So its whole
+	// weight lies at or beyond the limit in the table.
 	pastLimit = 1
 	// faint is the weight below which a user's older runs are left out.
 	faint = .005
@@ -27,7 +27,7 @@ func base(pmf *[Bins]float64) {
 	}
 }
 
-// ratio returns the cell of a run in a class by ratio.
+// ratio returns the cell of a run in a class of kindRatio. The run must have a limit.
 func (r *run) ratio() int {
 	i := ratio(r.seconds, r.limit)
 	if r.killed() {
@@ -36,14 +36,15 @@ func (r *run) ratio() int {
 	return min(i, Bins-1)
 }
 
-// Law returns the law of a job's lifetime by the knowledge at an instant.
+// Law returns the law of a job's lifetime, from the runs that ended so far and from the ages of the user's running jobs
+// at the instant at.
 func (m *Model) Law(j Job, at float64) *Law {
 	l := new(Law)
 	m.LawInto(l, j, at)
 	return l
 }
 
-// LawInto writes Law into memory of the caller. It allocates nothing.
+// LawInto sets l to the result of Law. It allocates nothing.
 func (m *Model) LawInto(l *Law, j Job, at float64) {
 	j = j.clean()
 	base(&m.pmf)
@@ -133,8 +134,9 @@ func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64
 	return sum
 }
 
-// similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size. Another
-// executable does not lower the weight, because many logs give each job its own number there.
+// similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size, and
+// SameApp times that for the same executable. Different executables do not lower the weight, because in many logs each
+// job has an executable of its own.
 func (m *Model) similarity(a, b *run) float64 {
 	w := 1.0
 	if a.app != 0 && a.app == b.app {
@@ -149,7 +151,8 @@ func (m *Model) similarity(a, b *run) float64 {
 	return w
 }
 
-// near returns 1 for equal numbers. It falls to 1/same with the distance of their logarithms.
+// near returns the weight for two numbers whose logarithms differ by distance. It is 1 for equal numbers, and falls to
+// 1/same.
 func near(distance, same float64) float64 {
 	const scale = .2
 	switch d := math.Abs(distance); {

@@ -9,8 +9,8 @@ import (
 const (
 	kindAll   = iota
 	kindQueue // the jobs of a queue that use one processor, or that use several
-	kindRatio // those with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
-	kindLimit // those with the same limit
+	kindRatio // the jobs of kindQueue with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
+	kindLimit // the jobs of kindQueue with the same limit, or without one
 	kinds
 )
 
@@ -21,7 +21,7 @@ type classKey struct {
 	queue  string
 	kind   uint8
 	serial bool
-	limit  int32 // cell of the limit; these cells are a quarter as wide as the others
+	limit  int32 // only in kindLimit: cell of the limit, -1 for none; these cells are a quarter as wide as those of lifetimes
 }
 
 // class has the observed lifetimes of a class of jobs.
@@ -30,7 +30,7 @@ type class struct {
 	total   float64
 	pending int           // number of jobs that ended since the last refresh
 	hazard  [Bins]float64 // hazards of the product-limit estimate at the last refresh
-	weight  float64       // weight of the ended jobs in hazard
+	weight  float64       // total at the last refresh
 	running map[int64]alive
 	n       uint64  // number of ended jobs
 	used    uint64  // the model's count of ended jobs when a job of the class last ended, 0 before
@@ -41,7 +41,7 @@ type class struct {
 type alive struct {
 	start float64
 	since uint64  // number of ended jobs of the class at its start
-	limit float64 // its limit, only in a class by ratio
+	limit float64 // the job's time limit; set only in a class of kindRatio
 }
 
 // ratio returns the cell of a lifetime in a class by ratio.
@@ -52,7 +52,7 @@ func ratio(seconds, limit float64) int {
 
 // weight returns the weight of a job in its class when n jobs of the class have ended. since is the number of them that
 // had ended when the job started. The weight depends on the start and not on the end, so that short jobs are not
-// favored. It is an integer, so that sums are exact and do not depend on the order of a map.
+// favored. It is a multiple of 2^-20, so that sums are exact and do not depend on the order of a map.
 func weight(n, since uint64, memory float64) float64 {
 	const unit = 1 << 20
 	if since >= n {
@@ -61,7 +61,8 @@ func weight(n, since uint64, memory float64) float64 {
 	return math.Round(math.Exp(-float64(n-since)/memory)*unit) / unit
 }
 
-// keys returns the classes of a job, the widest first. Without a limit it leaves out the class by ratio.
+// keys returns the keys of a job's classes, the widest first. The key of kindRatio is not used for a job without a
+// limit, see has.
 func (j Job) keys() [kinds]classKey {
 	in := classKey{queue: j.Queue, kind: kindQueue, serial: j.Procs == 1}
 	ratio, limit := in, in
@@ -121,7 +122,8 @@ func forget[K comparable, V any](all map[K]V, state func(V) (used uint64, stays 
 	}
 }
 
-// add counts an ended job that started after since jobs had ended.
+// add counts an ended job whose lifetime is in cell i. since is the number of jobs of the class that had ended when it
+// started, and now is the model's count of ended jobs.
 func (c *class) add(i int, since uint64, memory float64, now uint64) {
 	keep := math.Exp(-1 / memory)
 	for k := range c.counts {
@@ -200,7 +202,7 @@ func (c *class) last() int {
 	return last
 }
 
-// mixRatio is mixInto for a class by ratio, whose cells depend on the limit. Probability beyond the last end, or
+// mixRatio is mixInto for a class of kindRatio, whose cells depend on the limit. Probability beyond the last end, or
 // outside the table, ends at the limit.
 func (c *class) mixRatio(pmf *[Bins]float64, prior, limit float64) {
 	if !(c.weight > 0) {

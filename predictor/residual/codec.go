@@ -116,7 +116,7 @@ func (h *history) fields(c *codec.Codec, most int) {
 	c.Check(len(h.runs) <= most, "%d runs of a user, more than %d", len(h.runs), most)
 }
 
-// resume adds a running job that was just read to the indexes.
+// resume adds a running job to m.open, and to the running jobs of its user and its classes.
 func (m *Model) resume(id int64, r running) {
 	m.open[id] = r
 	if h := m.users[userKey{r.job.Queue, r.job.User}]; h != nil {

@@ -66,10 +66,10 @@ func (l *Law) Residual(age, u float64) float64 {
 	return max(0, l.lifetime(l.Survival(age), u)-age)
 }
 
-// Tail prepares Residual for many draws at one age. It returns Survival(age), also for ages above the maximum.
+// Tail returns the survival at an age, as Draw needs it. Ages above the maximum count as the maximum.
 func (l *Law) Tail(age float64) float64 { return l.Survival(min(age, oldest)) }
 
-// Draw returns Residual. tail is the result of Tail(age).
+// Draw returns Residual(age, u), but is faster for many draws at one age. tail is the result of Tail(age).
 func (l *Law) Draw(age, tail, u float64) float64 {
 	return max(0, l.lifetime(tail, u)-max(0, min(age, oldest)))
 }
@@ -102,7 +102,8 @@ func (l *Law) lifetime(s, u float64) float64 {
 	return min(l.limit, math.Exp(x/perUnit))
 }
 
-// cut sets the limit, and the share of the jobs that outlive it. tail must be set before.
+// cut sets the limit, and the probability of a lifetime above it. outlive is the share of jobs that live on, among
+// those that reach their limit. l.tail must be set before.
 func (l *Law) cut(limit, outlive float64) {
 	l.limit, l.over = math.Inf(1), 0
 	if limit > 0 && !math.IsInf(limit, 1) {

@@ -135,8 +135,8 @@ type Model struct {
 	ended   uint64
 	scratch [Bins]float64
 	pmf     [Bins]float64
-	// reached is the number of jobs that reached their limit. outlived is the number of those that ran on for more
-	// than a tenth of grace.
+	// reached is the number of jobs that reached their limit. outlived is the number of those that ran on for more than
+	// a tenth of grace. Each job that reaches its limit first reduces both by a thousandth.
 	reached, outlived float64
 	// forgotten counts the removed entries. It is not saved.
 	forgotten Forgotten
@@ -317,7 +317,7 @@ func (m *Model) makeRoom(user string) {
 	m.forgotten.HistoriesForRoom += before - len(m.users)
 }
 
-// histories returns the time of a history's last use, and whether the history must be kept.
+// histories returns the model's count of ended jobs at a history's last use, and whether the history must be kept.
 func histories(h *history) (used uint64, stays bool) { return h.used, len(h.running) > 0 }
 
 // drop deletes a history.
