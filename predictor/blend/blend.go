@@ -107,7 +107,7 @@ const MaxGroupsOfJob = 3
 type group struct {
 	name   string
 	mixers []mixer // by level
-	top    []mixer // by level: the common combination against the group's own
+	top    []mixer // by level: the weights of the common combination and of the group's own
 }
 
 // New returns a Blend.

@@ -49,8 +49,8 @@ func (m *memory) copy(numbers []float64) []float64 {
 	return slices.Clip(m.numbers[from:])
 }
 
-// grow adds an expert of weight p, relative to a total weight of 1 of the others. If several experts are added, their
-// priors are relative to each other.
+// grow adds an expert with the weight p, relative to the present weights of the others. The caller normalizes the
+// weights after one or more calls.
 func (m *mixer) grow(p float64) {
 	m.w = append(m.w, p)
 	m.scale = append(m.scale, 0)
@@ -71,8 +71,8 @@ func (m *mixer) normalize() {
 // least is the minimum of weights. It is above 0, because a weight of 0 could not rise.
 const least = 1e-200
 
-// mix returns the combination of the awake experts, weighted by weight times rate, and the sum of these weights. It
-// returns 0 and 0 if no expert is awake.
+// mix returns the mean f of the awake experts' forecasts, weighted by weight times rate. mass is the sum of the weights
+// of these experts, without the rates. Both are 0 if no expert is awake.
 func (m *mixer) mix(x []float64) (f, mass float64) {
 	sum := 0.0
 	for k, z := range x {

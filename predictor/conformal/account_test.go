@@ -18,7 +18,7 @@ import (
 // values for the levels 0.5 and 0.9, served as 100 s and 1,000 s, were computed by hand.
 func TestAccountsByHand(t *testing.T) {
 	const started, cancelled = 's', 'c'
-	half := .5 * math.Log(160./60) / math.Log(160./60) // all of .5 has passed at 100 s
+	half := .5 * math.Log(160./60) / math.Log(160./60) // at 100 s the whole probability .5 has passed
 	for _, c := range []struct {
 		name     string
 		keep     float64
@@ -57,14 +57,15 @@ func TestAccountsByHand(t *testing.T) {
 	}
 }
 
-// censored400 is D of level .9 at 400 s. Of the .4 between 100 and 1,000 s the part ln(460/160)/ln(1060/160) = .5585
-// has passed, so F = .7234 and D = -.1 F/(1-F).
+// censored400 is D (see the package comment) of level .9 for a job that is cancelled at 400 s. Of the probability .4
+// between 100 and 1,000 s the part ln(460/160)/ln(1060/160) = .5585 has passed. So F = .7234 has passed in all, and D =
+// -.1 F/(1-F).
 const censored400 = -.2615
 
-// forecaster returns the error of a raw forecast for a job.
+// forecaster returns the raw forecast for job i at level p, in seconds.
 type forecaster func(i int, w *world, p float64) float64
 
-// serve runs n jobs through a calibrator and returns the judgment of the raw forecasts and of the served ones.
+// serve runs n jobs through a calibrator and returns the coverage of the raw forecasts and of the served ones.
 func serve(t *testing.T, w *world, n int, patience float64, say forecaster) (raw, served coverage.Report) {
 	t.Helper()
 	c := mustNew(t, Config{})

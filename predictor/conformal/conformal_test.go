@@ -28,8 +28,8 @@ func newWorld(seed uint64) *world {
 		served: make([]float64, 6)}
 }
 
-// next moves to the next submission. For one hour of each day (the burst) there are ten times as many submissions, and
-// the queue grows. The law of waits rises in the burst and falls after it.
+// next moves to the next submission. For three hours of each day (the burst) there are ten times as many submissions,
+// and the queue grows. The law of waits rises in the burst and falls after it.
 func (w *world) next() {
 	gap := 600.0
 	w.mu, w.burst = 7, false

@@ -85,16 +85,17 @@ func (c atStart) started(id int64, at float64) {
 }
 func (c atStart) cancelled(id int64, _ float64) { delete(c.jobs, id) }
 
-// grown holds how the served forecasts turned out, for the last two thirds of the submissions up to an instant.
+// grown has coverages of the served forecasts by level, over the last two thirds of the jobs. Unless stated otherwise,
+// only submissions up to an instant count.
 type grown struct {
-	truth     []float64 // once all waits are over, for the decided submissions
-	everybody []float64 // the same for all submissions
-	published []float64 // as of the instant
-	naive     []float64 // for the jobs that had started by then
+	truth     []float64 // share of covered waits of the submissions that were decided at the instant
+	everybody []float64 // share of covered waits of all submissions, also later ones
+	published []float64 // upper end of the published coverage at the instant
+	naive     []float64 // share of covered waits of the jobs that had started by the instant
 }
 
-// run passes jobs through a corrector, in the order of events, and judges the served forecasts as of the submission
-// after two thirds of the jobs.
+// run passes jobs through a corrector, in the order of events. It returns the coverages of the forecasts of the jobs
+// after the first third, at the submission of the job after five sixths of all jobs.
 func run(jobs []growingJob, c corrector) grown {
 	served := make([][]float64, len(jobs))
 	var todo agenda
@@ -153,7 +154,7 @@ func turnedOut(jobs []growingJob, served [][]float64, asOf float64) grown {
 	return out
 }
 
-// add adds a share of another judgment.
+// add adds the coverages of o, multiplied by share.
 func (g *grown) add(o grown, share float64) {
 	for _, p := range []struct {
 		to   *[]float64
@@ -168,7 +169,7 @@ func (g *grown) add(o grown, share float64) {
 	}
 }
 
-// averaged runs a corrector on several draws.
+// averaged returns the mean coverages over several draws of jobs, each with a fresh corrector.
 func averaged(t *testing.T, lag, patience float64, fresh func() corrector) grown {
 	t.Helper()
 	const seeds, jobs = 10, 4000

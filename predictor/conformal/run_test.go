@@ -18,7 +18,7 @@ type outcome struct {
 	raw, calibrated coverage.Report
 }
 
-// run blends and calibrates the rows of a trace and scores the results after a tenth of the jobs.
+// run blends and calibrates the rows of a trace, and scores the results of the jobs after the first tenth.
 func run(t testing.TB, rows []row, res float64, bc blend.Config, cc conformal.Config) outcome {
 	t.Helper()
 	bc.Levels, cc.Levels, cc.Resolution = levels(), levels(), res

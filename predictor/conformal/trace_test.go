@@ -40,7 +40,7 @@ type row struct {
 	x            []float64 // features
 }
 
-// event is a start, a cancellation (both: leaves the queue) or an end.
+// event is the instant at which a job leaves the queue (by its start or its cancellation), or its end if end is set.
 type event struct {
 	at  float64
 	end bool
@@ -166,7 +166,7 @@ func (p *replay) features(r *swf.Record, now, procs float64, key string) []float
 		float64(r.Queue), float64(r.Partition)}
 }
 
-// say makes every expert forecast.
+// say returns the forecasts of all experts for a job, indexed as row.z. They are NaN where an expert has no forecast.
 func (p *replay) say(row *row, r *swf.Record, key string) []float64 {
 	z := make([]float64, experts*len(levels()))
 	for i := range z {

@@ -80,7 +80,8 @@ func (d *Detector) Alarms() int { return int(d.s.Alarms) }
 // time at which the sum that showed the change last rose from 0 (Page 1954). It is 0 before the first change.
 func (d *Detector) Began() int { return int(d.s.Began) }
 
-// Level returns the running mean with which new values are compared. It returns false before there is one.
+// Level returns the running mean with which new values are compared. It returns false before the first block is
+// complete.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
 
 // Add adds a value and reports whether the level has changed. After a change the level is learnt from scratch. Values

@@ -19,8 +19,9 @@ func run(d *Detector, n int, next func() float64) (Change, int) {
 	return None, n
 }
 
-// TestQuiet proves that a constant level raises hardly any alarm. For independent normal blocks it is one in 70,000
-// blocks. Losses are neither, so the test allows some more for skewed values and correlated neighbors.
+// TestQuiet proves that a constant level raises hardly any alarm. For independent normal blocks there is one alarm in
+// 70,000 blocks. Losses are neither independent nor normal, so the test uses skewed values and correlated neighbors,
+// and allows some more alarms.
 func TestQuiet(t *testing.T) {
 	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
 		alarms := 0

@@ -170,7 +170,8 @@ func (m *Model) Hasten(factor float64) {
 	}
 }
 
-// least is the minimum of sums of squared gradients. It also applies to a coefficient whose gradient was always 0.
+// least is the minimum to which Hasten lowers a sum of squared gradients. A sum that is smaller already, such as 0 for
+// a coefficient whose gradient was always 0, stays as it is.
 const least = 1e-100
 
 func (m *Model) row(v []float64, l int) []float64 {
@@ -193,7 +194,7 @@ func (m *Model) moments(x []float64) {
 	}
 }
 
-// standardize computes the scratch row from the features.
+// standardize fills m.x from the features.
 func (m *Model) standardize(x []float64) {
 	m.x[0] = 1
 	for i, v := range x {

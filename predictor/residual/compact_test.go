@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// TestCompactLaw proves that a law survives its compact form: its limit is the same, its survival falls and differs by
-// less than the rounding of a float32, and so does its quantile wherever the law is not flat.
+// TestCompactLaw proves that a law that is restored from its compact form has the same limit, and a survival that never
+// rises. The survival differs from the original one by no more than the rounding to float32. So do the quantiles where
+// the law is not flat.
 func TestCompactLaw(t *testing.T) {
 	m := residual.New(residual.Config{})
 	rng := rand.New(rand.NewPCG(3, 1))

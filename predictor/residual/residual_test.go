@@ -188,8 +188,8 @@ func TestLikenessTells(t *testing.T) {
 	}
 }
 
-// TestAtomAtLimit proves that jobs killed at the limit make an atom there, in laws of their own limit. For a longer
-// limit they only count as living longer.
+// TestAtomAtLimit proves that jobs that were killed at their limit make an atom at the limit, in laws for the same
+// limit. In laws for a longer limit they only count as living longer.
 func TestAtomAtLimit(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(2, 1))
@@ -212,8 +212,8 @@ func TestAtomAtLimit(t *testing.T) {
 	}
 }
 
-// TestRunningJobsAreCensored proves that the window does not favor short jobs. Running jobs count as censored, so the
-// law of a queue that has just begun is that of all its jobs.
+// TestRunningJobsAreCensored proves that short jobs are not favored in a queue that has just begun, although most of
+// the long ones have not ended. Running jobs count as censored, so the law is that of all jobs.
 func TestRunningJobsAreCensored(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -333,7 +333,8 @@ func TestOneUserPushesOutNobody(t *testing.T) {
 	}
 }
 
-// TestForget proves that everything not seen since an instant is forgotten, except what has a running job.
+// TestForget proves that histories and classes without a start or an end since an instant are forgotten, except those
+// with a running job.
 func TestForget(t *testing.T) {
 	m := New(Config{})
 	m.Started(1, Job{Queue: "long", User: "runs", Procs: 2, Limit: 600}, 10)

@@ -52,9 +52,9 @@ func readTrace(t *testing.T, name string) ([]lived, []traced) {
 	return jobs, events
 }
 
-// TestCalibratedOnTraces proves that the laws are calibrated. It compares the recorded lifetimes of the second half of
-// each trace with laws made at the start of each job, and for the remaining time an hour later. A share near u of the
-// lifetimes ends by the quantile of u.
+// TestCalibratedOnTraces proves that the laws are calibrated. It uses the jobs of the second half of each trace, and
+// laws that were made at their starts. A share near u of the lifetimes ends by the quantile of u. The same holds for
+// the remaining lifetimes an hour after the start.
 func TestCalibratedOnTraces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")

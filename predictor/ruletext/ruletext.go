@@ -60,8 +60,8 @@ func (w *Writer) write(r pools.StartRules) *Rules {
 	return out
 }
 
-// leastGain is the minimum gain of an order for it to be shown: the share of the loss of first come, first served by
-// which its loss is lower.
+// leastGain decides whether an order is shown. Its loss must be lower than that of first come, first served by at least
+// this share of the latter.
 const leastGain = .02
 
 // better reports whether an order was fitted that forecasts waits better than first come, first served.

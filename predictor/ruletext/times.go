@@ -50,7 +50,7 @@ const (
 	mostRate    = .3 // starts per hour
 	mostPart    = 1. / 3
 	mostStarts  = .25
-	mostLonger  = .1 // like mostStarts, for longer limits that are shown beside others
+	mostLonger  = .1 // in place of mostStarts for the second and further patterns of a search by find
 	leastLog    = 50
 )
 
@@ -259,7 +259,7 @@ func findNext(classes []rules.GateCounts, above []week, a, b int, included *patt
 	return out, most >= leastLog
 }
 
-// count counts the jobs of a week.
+// count sets the starts and hours of t to those of a week, inside the pattern shut and outside it.
 func (t *Times) count(w *week, shut *pattern) {
 	in, out := w.of(shut, true), w.of(shut, false)
 	t.ShutStarts, t.ShutHours, t.OpenStarts, t.OpenHours = in.starts, in.hours, out.starts, out.hours

@@ -25,7 +25,7 @@ type Reason uint8
 
 // These are the reasons.
 const (
-	NeverRan Reason = 1 << iota // the runtime is no runtime, and the wait is a lower bound
+	NeverRan Reason = 1 << iota // the job never ran: it has no runtime, and its wait is a lower bound
 	Flurry
 	Robot
 
@@ -57,15 +57,16 @@ type Options struct {
 	Start time.Time
 
 	Window float64 // length of the window for flurries of one user, in seconds; 0 means a day
-	// a flurry has more jobs in a window than Factor times the median of all users' jobs in a window; 0 means 3
+	// a flurry has more jobs in a window than Factor times the median number of jobs of all users together in a window;
+	// 0 means 3
 	Factor     float64
 	FlurryJobs int // a flurry also has at least this number of jobs; 0 means 200
 
 	RobotWidth float64 // maximum length in seconds of the interval of the day in which a robot submits; 0 means 600
 	RobotDays  int     // minimum number of days on which a robot submits; 0 means 20
 	RobotShare float64 // minimum share of the days from the first to the last on which it submits; 0 means 0.4
-	// minimum ratio of the number of these days to the mean number of days with submissions in intervals of the same
-	// length, over the hour before and the hour after; 0 means 3
+	// minimum ratio of the number of days on which the robot submits to the mean number of days with submissions in
+	// other intervals of the same length, in the hour before and the hour after; 0 means 3
 	RobotPeak float64
 }
 

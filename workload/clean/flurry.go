@@ -28,7 +28,7 @@ const FlurryWindow = 24 * time.Hour
 
 // Least returns the number of jobs of one user within FlurryWindow from which on they are a flurry, by the default
 // options. The jobs of the newest window do not count as typical, because a flurry that has begun would raise its own
-// threshold. If there are no other jobs, the typical number is small.
+// threshold. If there are no other jobs, the result is Options.FlurryJobs.
 func Least(jobs []users.Job) float64 {
 	o := Options{}
 	if err := o.defaults(); err != nil || len(jobs) == 0 { // without jobs there is no flurry

@@ -8,7 +8,7 @@ type Workload struct {
 	Procs   []float64
 	Limit   []float64 // time limits in seconds
 	User    []int64
-	// seconds; if nil, a job counts as ending at Submit + Runtime in the computation of sessions
+	// ends of the jobs in seconds; if nil, a job counts as ending at Submit + Runtime in the computation of sessions
 	End []float64
 	// beginning of the log in seconds; arrivals are counted from here on for the Hurst parameter
 	Start        float64
@@ -22,9 +22,9 @@ type Measures struct {
 	Correlation     *float64 `json:"correlation,omitempty"`             // correlation of sizes and runtimes
 	ProcsAutocorr   *float64 `json:"procs_autocorrelation,omitempty"`   // autocorrelation of sizes at lag 1
 	RuntimeAutocorr *float64 `json:"runtime_autocorrelation,omitempty"` // autocorrelation of runtimes at lag 1
-	// for "runtime", "limit" and "procs" (Zakay, Table VI)
+	// locality of the columns "runtime", "limit" and "procs" (Zakay, Table VI)
 	StackDepth map[string]Locality `json:"stack_depth,omitempty"`
-	// mean over days of the share of the bin with the most jobs, of 16 bins
+	// by the same columns: mean over days of the share of the bin with the most jobs, of 16 bins
 	Concentration map[string]float64 `json:"concentration,omitempty"`
 	Hurst         *HurstFit          `json:"hurst,omitempty"` // for arrivals in bins of [HurstBin]
 	// share of submissions in each hour of the week
@@ -37,8 +37,8 @@ type Measures struct {
 type Report struct {
 	Original Measures `json:"original"`
 	Other    Measures `json:"other"`
-	// by name: "procs", "runtime", "interarrival", and for users "user_jobs", "user_sessions", "user_work",
-	// "user_active"
+	// KS distances of the columns "procs", "runtime", "interarrival", and of the columns by user "user_jobs",
+	// "user_sessions", "user_work", "user_active"
 	KS map[string]float64 `json:"ks"`
 	// WaitsCount is true if users' sessions and times are computed from the ends of the jobs, which include waits. If
 	// it is false, every job of both workloads counts as ending at its submission plus its runtime.

@@ -26,11 +26,11 @@ type UserJobs struct {
 // by itself in ascending order, because the figure draws the columns over the serial number after sorting. The [KS]
 // of the same column compares two workloads.
 type UserStats struct {
-	Jobs     []float64 `json:"jobs"`     // jobs
-	Sessions []float64 `json:"sessions"` // sessions
+	Jobs     []float64 `json:"jobs"`     // number of jobs
+	Sessions []float64 `json:"sessions"` // number of sessions
 	// mean length of the user's sessions in seconds, from the first submission to the last end
 	SessionLength []float64 `json:"session_length"`
-	Work          []float64 `json:"work"`   // processor seconds
+	Work          []float64 `json:"work"`   // sum of processors times runtime in processor seconds
 	First         []float64 `json:"first"`  // first submission, seconds
 	Last          []float64 `json:"last"`   // last end, seconds
 	Active        []float64 `json:"active"` // Last - First, seconds

@@ -17,7 +17,7 @@ func (a ArrivalParams) interarrival() Gamma {
 }
 
 // rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and the sum of these weights. t' is the
-// number of the half hour; 48 is added to the numbers before the shifted day begins.
+// number of the half hour; 48 is added to the numbers of the half hours before the shifted day begins.
 func (a ArrivalParams) rawWeights() (w [Slots]float64, total float64) {
 	for k := range w {
 		t := float64(k + a.FirstSlot)
@@ -92,7 +92,7 @@ func (a *Arrivals) Next(rng *rand.Rand) float64 {
 	return a.clock
 }
 
-// advance adds virtual seconds and returns the new time.
+// advance adds virtual seconds and returns the new time, in real seconds since the start.
 func (a *Arrivals) advance(virtual float64) float64 {
 	const day = Slots * SlotSeconds // a day has as many virtual as real seconds
 	if days := math.Floor(virtual / day); days >= 1 {

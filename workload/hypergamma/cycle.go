@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// These limit the fit of a windowed law. Beyond these limits the law extends so far outside the day that 48 half
-// hours cannot distinguish one law from another.
+// These are limits of the law that fitCycle finds. Beyond these limits the law extends so far outside the day that 48
+// half hours cannot distinguish one law from another.
 const (
 	leastCycleShape = .5
 	mostCycleMean   = 2 * Slots

@@ -180,7 +180,7 @@ func (f *ArrivalFit) fitGaps(sorted []float64, least float64) error {
 	return nil
 }
 
-// setGaps fits all parameters except PeakKS.
+// setGaps sets all results that follow from the interarrival times, except PeakKS.
 func (f *ArrivalFit) setGaps(g *gaps, least float64) error {
 	f.PeakN, f.Dropped, f.Longest = int(math.Round(g.peak.n)), int(math.Round(g.dropped)), g.longest
 	if g.n > 0 {

@@ -137,7 +137,7 @@ func (s SizeParams) parallelCDF(procs int) float64 {
 type sizeEdge struct {
 	plain, rounded         float64 // edges of the size itself
 	plainBelow, roundBelow float64 // edges of the size minus 1
-	upTo, below            float64 // the cdf of the log at both
+	upTo, below            float64 // the log's cdf at the size, and at the size minus 1
 }
 
 func sizeEdges(counts []sizeCount, parallel, high float64) []sizeEdge {

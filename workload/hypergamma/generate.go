@@ -15,8 +15,9 @@ type Job struct {
 	Class   int     // index of its parameter set in the call of New
 }
 
-// Rand draws a number of processors (paper, Figure 2). A power of two is the nearest one in log2, halves up. It is at
-// most 2^High, so that no job is larger than the machine. The paper and the program have no such limit.
+// Rand draws a number of processors (paper, Figure 2). If the size becomes a power of two, it becomes the nearest one
+// in log2, halves up, but at most 2^High. So no job is larger than the machine. The paper and the program have no such
+// limit.
 func (s SizeParams) Rand(rng *rand.Rand) int {
 	if rng.Float64() < s.Serial {
 		return 1

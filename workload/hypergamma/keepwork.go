@@ -197,8 +197,9 @@ func likeliestGamma(values []float64) Law {
 	return Law{First: g, Second: g, P: 1}
 }
 
-// aim moves the target mean of each group towards the mean of its fitted law. It does so as long as the KS of all jobs
-// improves by more than meanWeight times the share of all work that is lost.
+// aim moves the target mean of each group towards the mean of its fitted law, to the one of five values with the least
+// loss. The loss is the group's KS times its share of the jobs, plus meanWeight times the share of all work by which
+// the target differs from the log.
 func (l *groupLogs) aim() {
 	const steps = 4
 	jobs := 0.0

@@ -241,8 +241,8 @@ func (l *Live) fitRuntimes() (RuntimeFit, error) {
 	return f, nil
 }
 
-// sizesOf returns the sizes of a class, scaled to n jobs. The scaling is needed because the bins do not have the jobs
-// of at most 1 s.
+// sizesOf returns the sizes of a class, scaled to n jobs. The scaling is needed because the bins leave out the jobs of
+// at most 1 s.
 func (l *Live) sizesOf(class int, n float64) (out []sizeCount) {
 	sum := 0.0
 	for _, p := range slices.Sorted(maps.Keys(l.sizes)) {

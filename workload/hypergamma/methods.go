@@ -16,9 +16,8 @@ const (
 	// proportional to the slot's weight. The paper rejects it: its cycle is too flat and too late, because the length
 	// of a gap depends only on the slot where it begins.
 	ExpectedInterarrival
-	// ExpectedSlots makes the interarrival times in each slot proportional to the expected number of slots to the
-	// next arrival, where slots are weighted. [ArrivalParams.SlotShapes] explains how the paper's formula is
-	// understood.
+	// ExpectedSlots makes the interarrival times in each slot proportional to the expected number of slots to the next
+	// arrival, where slots are weighted. The paper's formula has a mistake, see [ArrivalParams.SlotShapes].
 	ExpectedSlots
 )
 

@@ -18,11 +18,11 @@ type ModelFit struct {
 	Size    SizeFit    `json:"size"`
 	Runtime RuntimeFit `json:"runtime"`
 	Arrival ArrivalFit `json:"arrival"`
-	Work    Fit        `json:"work"` // of processors times runtime (Table 3); not part of Params
+	Work    Fit        `json:"work"` // law of ln(processors times runtime) (Table 3); not part of Params
 }
 
-// Params returns the parameters for [New] that give such jobs. Sizes have the log's share of powers of two
-// ([SizeFit].Rounded).
+// Params returns the parameters with which [New] draws jobs like those of the log. Sizes have the log's share of powers
+// of two ([SizeFit].Rounded).
 func (f *ModelFit) Params() Params {
 	p := Params{Size: f.Size.Params, Runtime: f.Runtime.Params(), Arrival: f.Arrival.Params()}
 	p.Size.PowerOfTwo = f.Size.Rounded

@@ -13,13 +13,14 @@ type running struct {
 	ages  []float64 // ages of the jobs that were running
 }
 
-// window returns the bounds of the window in the latest observations at the latest fit.
+// window returns the range of s.recent from which laws were fitted at the latest fit: the indexes from to to-1.
 func (s *Selector) window() (from, to int) {
 	to = len(s.recent) - (s.seen - s.fittedAt)
 	return max(to-s.options.Window, 0), to
 }
 
-// askRunning obtains the ages of the running jobs for a refit.
+// askRunning sets s.alive for a refit. ask returns the ages of the jobs that began at since or later and still run; it
+// may be nil.
 func (s *Selector) askRunning(ask func(since float64) []float64) {
 	from, _ := s.window()
 	for i, o := range s.recent[:from] { // jobs that began after all of these had ended are still in the window
@@ -31,7 +32,8 @@ func (s *Selector) askRunning(ask func(since float64) []float64) {
 	}
 }
 
-// sample returns the observations for a fit.
+// sample returns the observations for a fit: those in the window that began at s.alive.since or later, and the running
+// jobs as censored ones. It returns the whole window if this leaves less than half of it (see ObserveAt).
 func (s *Selector) sample() []Observation {
 	from, to := s.window()
 	var out []Observation

@@ -93,7 +93,7 @@ func (c *counts) jointOf(n, r *[states]float64) [][]float64 {
 	return out
 }
 
-// ranks numbers the exponents that occur, in ascending order.
+// ranks returns, for each exponent, the number of smaller exponents that occur.
 func ranks(occupancy *[states]float64) (rank [states]float64) {
 	next := 0.0
 	for i, w := range occupancy {

@@ -35,7 +35,7 @@ type walk struct {
 	at   int // present state; -1 before the first job
 }
 
-// Rounding is the way in which the state that a rule gives, n (a/b) or j + (n - m)(a/b), becomes a whole number.
+// Rounding is the way in which the processor state that rule 2 or 3 gives becomes a whole number.
 type Rounding int
 
 // The paper does not say how it rounds. For KTH the difference of the squashed area is +22 % with Nearest, +16 % with

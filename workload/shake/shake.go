@@ -24,7 +24,7 @@ type Attribute uint8
 
 // These are the attributes, the one with the weakest effect first (section 4.2.1 of the thesis).
 const (
-	// added to the original arrival time, so that changes do not add up; the order of jobs may change
+	// the change is added to the original arrival time, so that changes do not add up; the order of jobs may change
 	Interarrival Attribute = iota + 1
 	Runtime
 	Estimate
@@ -245,7 +245,7 @@ func (s *Shaker) draw(rng *rand.Rand) float64 {
 	return 2*rng.Float64() - 1 // random sign times a number from 0 to 1
 }
 
-// change shakes one job.
+// change shakes one job. since is its interarrival time in seconds (see Config.Relative), and x is the result of draw.
 func (s *Shaker) change(j *users.Job, since, x float64) {
 	switch s.cfg.Attribute {
 	case Interarrival:
@@ -272,7 +272,7 @@ func (s *Shaker) change(j *users.Job, since, x float64) {
 	}
 }
 
-// pert returns equation 4.2.
+// pert returns the largest change of a value (equation 4.2 of the thesis).
 func (s *Shaker) pert(original float64) float64 {
 	if s.cfg.Relative == 0 {
 		return s.cfg.Degree

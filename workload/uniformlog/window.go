@@ -15,7 +15,7 @@ const (
 	maxJobs = math.MaxInt32
 	// minBulk is the minimum number of pending jobs for which adding them together is faster.
 	minBulk = 4096
-	// bulkShare is the number of jobs for which a rebuild of the list costs as much as inserting or dropping one job.
+	// bulkShare is the number of jobs in a list whose rebuild takes as long as inserting or dropping one job.
 	bulkShare = 16
 )
 

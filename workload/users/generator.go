@@ -36,7 +36,7 @@ type Source struct {
 	Pools *Pools
 	// factor on the number of long-term users, in addition to Config.Load; 0 means 1, a negative value means none
 	LongTerm  float64
-	Temporary float64             // the same factor for temporary users
+	Temporary float64             // factor on the number of temporary users, like LongTerm
 	Procs     func(procs int) int // if set, changes the sizes of the jobs so that they fit the machine of the workload
 }
 
