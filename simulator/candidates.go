@@ -151,9 +151,9 @@ func (c *candidates) remove(r Ref) {
 	}
 }
 
-// first returns the first waiting job after head that may overtake head. Such a job has at most extra processors, or
-// it is short and has at most the free processors. Limits of queues are respected: a job of head's own queue must
-// leave enough of the limit for head.
+// first returns the first waiting job after head that may overtake head, None if there is none. Such a job has at most
+// extra processors, or it has at most the free processors and an estimate of at most short seconds. Limits of queues
+// are respected: a job of head's own queue must leave enough of the limit for head.
 func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	best, bestSeq := None, int64(math.MaxInt64)
 	skip := c.places[head]
@@ -182,7 +182,7 @@ func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	return best
 }
 
-// head returns the first job that is not blocked by the limit of its queue.
+// head returns the first waiting job that is not blocked by the limit of its queue, None if there is none.
 func (c *candidates) head(p *Pool) Ref {
 	if len(c.groups) == 1 {
 		return p.First()

@@ -221,8 +221,8 @@ func (c *Conservative) planAnew(p *Pool) {
 	c.findNext(p)
 }
 
-// earliest returns the earliest possible start of a waiting job. until is an upper bound, because the job's
-// reservation begins there.
+// earliest returns the earliest possible start of a waiting job, at most until. until is the start of the job's present
+// reservation, +Inf if it has none.
 func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	held, estimate, q := p.Held(r), p.Estimate(r), p.Queue(r)
 	t := c.plan.earlier(p.Now(), until, held, estimate)

@@ -63,7 +63,8 @@ func sameShape(a, b *Job) bool {
 	return a.Procs == b.Procs && a.Runtime == b.Runtime && a.Limit == b.Limit && a.Estimate == b.Estimate
 }
 
-// choose molds a copy of a job.
+// choose lets Mold.Choose change job, which is a copy of a waiting job, and sets the size and the expected runtime of
+// n. It returns false if the machine does not accept the changed job.
 func (s *Simulator) choose(p *Pool, job *Job, n *node) bool {
 	was := *job
 	s.cfg.Mold.Choose(p, job)

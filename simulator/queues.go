@@ -135,7 +135,7 @@ func (s *Simulator) unit(procs int) int {
 	return procs
 }
 
-// capped reports whether the queue has a limit below the pool's processors.
+// capped reports whether the queue has a limit of processors. Queue -1 has none.
 func (p *Pool) capped(queue int) bool {
 	return queue >= 0 && p.s.cfg.Queues[queue].Procs > 0
 }
@@ -149,7 +149,8 @@ func (p *Pool) Room(queue int) int {
 	return min(p.free, p.QueueRoom(queue))
 }
 
-// QueueRoom returns how many more processors the queue may use by its limit. These processors may be free or not.
+// QueueRoom returns how many more processors the queue may use by its limit, whether they are free or not. Without a
+// limit it returns the pool's processors.
 func (p *Pool) QueueRoom(queue int) int {
 	if !p.capped(queue) {
 		return p.procs

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// ledger follows a run only by its events.
+// ledger has the state of a run as it follows from the events alone.
 type ledger struct {
 	t       *rapid.T
 	s       scenario

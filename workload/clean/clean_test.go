@@ -101,7 +101,7 @@ func TestPeopleAreNeitherFlurriesNorRobots(t *testing.T) {
 }
 
 // TestFlurryIsFoundAsAWhole adds three days of 400 jobs of one user, and a smaller burst of another, to a year of
-// people.
+// people. The three days are one flurry, and nothing else is found.
 func TestFlurryIsFoundAsAWhole(t *testing.T) {
 	jobs := people(1)
 	n := len(jobs)

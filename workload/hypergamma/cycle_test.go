@@ -86,8 +86,8 @@ func TestCycleOfAnyDay(t *testing.T) {
 	}
 }
 
-// TestCycleFitsTheLogsBetter compares the weights of both laws with the half hours of the log to which they were
-// fitted.
+// TestCycleFitsTheLogsBetter proves that the law Cycle is at least as near as the law Daily to the half hours of the
+// log to which both were fitted.
 func TestCycleFitsTheLogsBetter(t *testing.T) {
 	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(readTrace(t, kth).jobs().Local,
 		hypergamma.ArrivalOptions{}))

@@ -142,8 +142,8 @@ func TestMediumMinimum(t *testing.T) {
 	}
 }
 
-// TestSizeFitRecoversTheModel proves that a fit to sizes drawn from the paper's model finds this model, p2 by the
-// corrected estimate, and that drawn values have the model's cdf.
+// TestSizeFitRecoversTheModel proves that a fit to sizes drawn from the paper's model finds this model (p2 by
+// SizeFit.Rounded), and that drawn values have the model's cdf.
 func TestSizeFitRecoversTheModel(t *testing.T) {
 	p := hypergamma.PaperAll(128).Size
 	rng := rand.New(rand.NewPCG(6, 6))

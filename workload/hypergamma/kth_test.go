@@ -75,9 +75,9 @@ func within(t testing.TB, what string, got, paper, tol float64) {
 	}
 }
 
-// TestKTHRuntimes compares with the paper's Table 2 (5.76 .82 159.5 .05 .61, D .081) and with an independent fit of the
-// 20,530 jobs of status 1, whose optimum from every start is 4.90 .906 70.4 .1276, p .600, D .043. (The printed beta2,
-// .05, would give D .21; a rounding to 2 digits allows .055.)
+// TestKTHRuntimes compares with the paper's Table 2 (alpha1 5.76, beta1 .82, alpha2 159.5, beta2 .05, p .61, D .081)
+// and with an independent fit of the 20,530 jobs of status 1. From every start its optimum is 4.90 .906 70.4 .1276, p
+// .600, D .043. (The printed beta2, .05, would give D .21; a rounding to 2 digits allows .055.)
 func TestKTHRuntimes(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.Fit](t)(hypergamma.FitRuntimes(k.runtime))
@@ -113,8 +113,8 @@ func TestKTHRuntimes(t *testing.T) {
 	}
 }
 
-// TestKTHSizes compares with the paper's Table 1, row KTH: .30 .60 .70 4.00 6.64 .84, D .033. The log does not give the
-// paper's p1, but .346.
+// TestKTHSizes compares with the paper's Table 1, row KTH: p1 .30, p2 .60, l .70, m 4.00, h 6.64, p .84, D .033. The
+// log does not give the paper's p1, but .346.
 func TestKTHSizes(t *testing.T) {
 	f := must[hypergamma.SizeFit](t)(hypergamma.FitSizes(readTrace(t, kth).jobs().Procs, 100))
 	within(t, "p1", f.Params.Serial, .346, .001)
@@ -144,9 +144,9 @@ func TestKTHWeightBySize(t *testing.T) {
 	}
 }
 
-// TestKTHWork reports the paper's Table 3, row KTH: 118.4 .06 42.2 .28 .30, D .050. As printed, that law has distance
-// .38 from the log (a narrow first Gamma about e^7.1 s with .30 of the jobs), so it cannot be the law with the printed
-// D. Our fit is nearer than the paper's D.
+// TestKTHWork uses the paper's Table 3, row KTH: alpha1 118.4, beta1 .06, alpha2 42.2, beta2 .28, p .30, D .050. As
+// printed, that law has distance .38 from the log (a narrow first Gamma about e^7.1 s with .30 of the jobs), so it
+// cannot be the law with the printed D. Our fit is nearer than the paper's D.
 func TestKTHWork(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.Fit](t)(hypergamma.FitWork(k.procs, k.runtime))
@@ -168,9 +168,9 @@ func TestKTHWork(t *testing.T) {
 	}
 }
 
-// TestKTHArrivals compares with the paper's Tables 6 and 7, rows KTH: 14.10 .37, D .064; 12.00 2.55, D .054. It also
-// compares with an independent fit: mean ln interarrival 5.247, alpha 6.0 unless gaps under 12 to 15 s are dropped;
-// daily cycle 12.29 2.489, D .050 on Mondays to Fridays.
+// TestKTHArrivals compares with the paper's Tables 6 and 7, rows KTH: Peak alpha 14.10, beta .37, D .064; Daily alpha
+// 12.00, beta 2.55, D .054. It also compares with an independent fit: mean ln interarrival 5.247, alpha 6.0 unless gaps
+// under 12 to 15 s are dropped; daily cycle 12.29 2.489, D .050 on Mondays to Fridays.
 func TestKTHArrivals(t *testing.T) {
 	local := readTrace(t, kth).jobs().Local
 	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{Weekdays: true}))

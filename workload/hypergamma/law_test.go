@@ -114,7 +114,7 @@ func TestDensityIntegratesToCDFAndMean(t *testing.T) {
 	}
 }
 
-// TestDrawsFollowTheLaw bounds the Kolmogorov-Smirnov distance of 50,000 draws by 1.95/sqrt(n), which chance passes
+// TestDrawsFollowTheLaw bounds the Kolmogorov-Smirnov distance of 50,000 draws by 1.95/sqrt(n), which chance exceeds
 // once in 1,000 times (Kolmogorov's limit law).
 func TestDrawsFollowTheLaw(t *testing.T) {
 	const n = 50_000

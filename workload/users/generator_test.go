@@ -324,6 +324,7 @@ func TestWeightsBiasTheWorkload(t *testing.T) {
 }
 
 // TestMixedLogsKeepWeekdayAndTimeOfDay mixes a log that begins on a Wednesday at noon with one that begins on a Sunday.
+// The jobs of both keep their weekday and time of day.
 func TestMixedLogsKeepWeekdayAndTimeOfDay(t *testing.T) {
 	a, b := sample(), sample()
 	a.Monday, b.Monday = 2.5*day, 6*day

@@ -1,6 +1,5 @@
 package users
 
-// These are gaps in seconds that end a session.
 const (
 	// SessionGap is the time between two submissions of a user that ends a session: an hour. The paper takes its
 	// sessions from N. Zakay and D. Feitelson, "On identifying user session boundaries in parallel workload logs",

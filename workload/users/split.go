@@ -13,7 +13,8 @@ type Class uint8
 const (
 	LongTerm  Class = iota + 1 // comes during the whole log or a long part of it
 	Temporary                  // comes for a while, for example for a project
-	// Temporary, but the beginning or end of the log may have cut off some activity; in no workload.
+	// temporary, but the beginning or end of the log may have cut off a part of the activity; such users are in no
+	// resampled workload
 	Dropped
 	Rare // a part of some user's activity that was named as a rare behavior
 )
@@ -86,7 +87,7 @@ type Pools struct {
 	Rare       []*User // in the order of Options.Rare, without those that have no jobs
 	Start, End float64 // beginning and end of the log
 	Monday     float64 // see Trace
-	Edge       float64 // weeks that were applied
+	Edge       float64 // Options.Edge as it was applied, in weeks; 0 if no user is dropped
 
 	// Present is the mean number of temporary users in a week. Arrivals is the mean number of temporary users who
 	// come in a week. Both are estimated so that dropping users does not lower them. Present uses the weeks that are
