@@ -13,7 +13,8 @@ func by(user int64, queue string, j simulator.Job) simulator.Job {
 	return j
 }
 
-// TestPriorityOrders lets three jobs wait for one of 100 s on all processors, and proves what decides which is next.
+// TestPriorityOrders lets three jobs wait while one runs on all processors for 100 s. It proves which of the three each
+// kind of priority starts first.
 func TestPriorityOrders(t *testing.T) {
 	first := by(1, "low", job(1, 0, 4, 100, 100))
 	waiting := []simulator.Job{by(1, "low", job(2, 1, 3, 10, 10)), by(2, "high", job(3, 2, 4, 10, 10)),

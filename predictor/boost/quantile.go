@@ -48,8 +48,8 @@ func smallest(values []float64, k int) float64 {
 	return values[k]
 }
 
-// place sorts the values only as far as needed: at each of the given ranks, which rise, is then the value of that rank.
-// from is the rank of values[0]. After turns partitions, place sorts the rest completely.
+// place sorts the values only as far as needed: afterwards, for each r of the given rising ranks, values[r-from] is the
+// value of rank r. from is the rank of values[0]. After turns partitions, place sorts the rest completely.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {

@@ -54,8 +54,9 @@ type machine struct {
 	eligible float64
 	needNow  []int32
 	// requestHolds has the amounts of the request in limits. shutFor is the number of seconds for which these limits,
-	// or the eligibility, have kept the request from starting so far. shutSince is the instant since which they have
-	// kept it without a break, NaN if they do not keep it now.
+	// or the eligibility, have kept the request from starting so far, and shutSoon is the part of it in the first
+	// SoonSeconds. shutSince is the instant since which they have kept it without a break, NaN if they do not keep it
+	// now.
 	requestHolds                 []Holding
 	shutFor, shutSoon, shutSince float64
 	probe                        *envelope

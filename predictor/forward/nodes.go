@@ -233,7 +233,8 @@ func (n *nodeScene) keep(id int32, parts []part) {
 	n.held[id] = partSpan{int32(first), int32(len(n.parts))} //nolint:gosec // a few for each job
 }
 
-// shareOf returns one of the given number of nearly equal parts, the largest.
+// shareOf returns the largest part if amounts are divided into nearly equal parts, one for each of the given number of
+// nodes.
 func shareOf(all room, nodes int32) room {
 	up := func(x int64) int64 { return (x + int64(nodes) - 1) / int64(nodes) }
 	return room{int32(up(int64(all.procs))), int32(up(int64(all.gpus))), up(all.memory)} //nolint:gosec // not larger

@@ -235,8 +235,8 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	}
 }
 
-// collision looks for a change before an instant after which too few processors are free. It returns one more than
-// the index of the first such change, 0 if there is none.
+// collision looks for the first of the changes ahead, before the instant until, after which too few processors are
+// free. It returns one more than the index of that change, 0 if there is none.
 func (m *machine) collision(ahead []change, base int, until float64, procs int) int {
 	for i, c := range ahead {
 		if c.at >= until {

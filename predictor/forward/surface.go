@@ -42,7 +42,7 @@ type SurfaceOptions struct {
 // is safe for concurrent use.
 type Surface struct {
 	capacity int
-	policy   *State     // only its limits are used
+	policy   *State     // has only DefaultLimit and Gates
 	courses  [][][]step // by gate (the first for requests without a gate) and by replica
 	sizes    []int      // sizes of the grid, rising
 	direct   int        // number of leading sizes that are 1, 2, 3 and so on

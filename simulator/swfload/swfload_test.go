@@ -84,7 +84,7 @@ func TestPlainRules(t *testing.T) {
 	}
 }
 
-// TestPyssRules follows reference/README.md.
+// TestPyssRules proves that records become jobs by the rules of pyss, which reference/README.md describes.
 func TestPyssRules(t *testing.T) {
 	trace := read(t, awkward, swfload.Options{Rules: swfload.Pyss})
 	want := []row{

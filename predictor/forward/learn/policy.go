@@ -39,8 +39,8 @@ type Finding struct {
 	// reservation of the oldest job, or it leaves that job enough processors.
 	Checked, Legal int
 	// Choices is the number of starts that preferred a job to another queue's oldest one, although that would have
-	// fitted. ByAge counts those in which the older job was preferred. ByQueue counts those in which the usually
-	// preferred queue was.
+	// fitted. ByAge counts those in which the older job was preferred. ByQueue counts those in which the job of the
+	// usually preferred queue was.
 	Choices, ByAge, ByQueue int
 }
 
@@ -63,7 +63,7 @@ func (p *pool) used(used []int) int {
 	return sum
 }
 
-// judge examines which jobs a start of this instant left waiting.
+// judge adds the evidence of one start of this instant to the pool: which waiting jobs it passed.
 func (l *Learner) judge(k *job) {
 	p := l.pools[l.poolOf[k.queue]]
 	instead := p.highest - p.used(l.used) + k.Procs // processors that another job could have had in place of k
