@@ -170,7 +170,7 @@ func bestGain(columns [][]float64, y []float64, level, base float64) float64 {
 	return best
 }
 
-// TestQuantile proves that the quantile by halving equals the one by sorting.
+// TestQuantile proves that the quantile by partitioning equals the one by sorting.
 func TestQuantile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := rapid.SliceOfN(rapid.Float64Range(-9, 9), 1, 60).Draw(t, "y")

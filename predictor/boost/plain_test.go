@@ -362,7 +362,7 @@ func TestUnder(t *testing.T) {
 		whole := rapid.Float64Range(0, 1).Draw(t, "whole") * gain
 		gain -= whole
 		best := gain - 1e-12
-		for range rapid.IntRange(1, 3).Draw(t, "steps") { // just below that of the split
+		for range rapid.IntRange(1, 3).Draw(t, "steps") { // just below the gain of the split
 			best = math.Nextafter(best, 0)
 		}
 		if best >= 0 && gain > best+1e-12 && under(barOf(whole, best), a, b, w, v) {

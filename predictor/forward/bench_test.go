@@ -17,7 +17,7 @@ type part float64
 func (p part) Residual(age, u float64) float64 { return max(0, float64(p)-age) * u }
 
 // large returns a pool with that many jobs. Sizes are about 10 on average, a few are in the hundreds and thousands, and
-// limits are anything from 10 minutes to a day.
+// limits are from 10 minutes to a day, round numbers if round is set.
 func large(capacity, running, queued int, round bool) *forward.State {
 	rng := rand.New(rand.NewPCG(1, 1))
 	job := func() (int, float64) {

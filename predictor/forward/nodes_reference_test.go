@@ -93,7 +93,7 @@ func needsOf(d *forward.Needs) forward.Needs {
 	return *d
 }
 
-// equalParts divides amounts into n parts. The larger parts come first.
+// equalParts divides amounts into n nearly equal parts. The larger parts come first.
 func equalParts(all amounts, n int) []amounts {
 	out := make([]amounts, n)
 	for k := range all {

@@ -17,7 +17,7 @@ type naive struct {
 	waiting  []waits
 	capacity func(t float64) int
 	blocked  float64 // the seconds for which the request could not have started with all processors free
-	soon     float64 // the same within the first seconds
+	soon     float64 // the part of blocked within the first SoonSeconds
 	// ranks returns the rank of a job by the processors that its owner's jobs have at a computation. It is nil if ranks
 	// do not change.
 	ranks func(j *waits, procs int, at float64) int
