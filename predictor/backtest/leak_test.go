@@ -176,7 +176,8 @@ func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, cuts int, witho
 	}
 }
 
-// soonest returns the job with the shortest wait among the count jobs from index from on.
+// soonest returns the index of the job with the shortest wait, of the jobs that ran among the count jobs from index
+// from on.
 func soonest(all []swf.Record, from, count int) int {
 	best := from
 	for i := from; i < from+count; i++ {

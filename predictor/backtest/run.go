@@ -29,7 +29,7 @@ type Options struct {
 	// Predict is called with every forecast after the warm-up, even for jobs that never start. It receives the job,
 	// the method's name, and the quantiles in seconds.
 	Predict func(j *Job, method string, quantiles []float64) error
-	// Progress is called at intervals with the number of replayed jobs.
+	// Progress, if set, is called once per 1,000 jobs with the number of jobs replayed so far.
 	Progress func(done int)
 }
 

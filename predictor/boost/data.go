@@ -14,7 +14,7 @@ const maxBins = 255
 type Data struct {
 	rows   int
 	bins   [][]uint8   // by feature, then row; the last bin is that of missing values
-	upper  [][]float64 // by feature: the largest value of each bin, except for the last bin of values and that of missing values
+	upper  [][]float64 // by feature: the largest value of each bin, except the last bin and that of missing values
 	target []float64
 	weight []float64 // nil if all are 1
 	signed bool      // a target is -0, so that a quantile may be -0 in place of 0

@@ -96,8 +96,8 @@ func TestWorkFallsBySecond(t *testing.T) {
 		Running: []forward.Running{{Procs: 1, Age: 20, Limit: 120, Law: sure(95), Holds: holds(true)}}}
 	var sim forward.Sim
 	for _, c := range []struct{ limit, want float64 }{
-		{50, 0},   // 100 and 50 are 150
-		{80, 30},  // when 70 are left
+		{50, 0},   // the running job's 100 and the request's 50 are 150
+		{80, 30},  // when the running job has 70 left
 		{149, 95}, // only the end, 5 s before the limit, leaves enough
 		{150, 95},
 	} {

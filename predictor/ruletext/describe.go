@@ -116,7 +116,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// list joins parts with commas, and the last one with the word last.
+// list joins parts with commas, but the last part with the text last.
 func list(parts []string, last string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")

@@ -95,7 +95,8 @@ func TestEMRecoversTheLaw(t *testing.T) {
 			ratio(f.First.Mean(), l.First.Mean()) > .02 || ratio(f.Second.Mean(), l.Second.Mean()) > .01 {
 			t.Errorf("%s: %+v from %+v", name, f.Law, l)
 		}
-		// Twice the gain is chi-squared with 5 degrees of freedom.
+		// Twice the gain over the true law is chi-squared with 5 degrees of freedom, so that more than 15 is
+		// improbable.
 		if f.LogLikelihood < truth || f.LogLikelihood > truth+15 {
 			t.Errorf("%s: log-likelihood %v, of the true law %v", name, f.LogLikelihood, truth)
 		}

@@ -76,8 +76,8 @@ func ProgramAll(procs int) Params {
 	}
 }
 
-// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has
-// Medium = 5 and High = 7. Here both have the same distance from log2 procs.
+// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has Medium
+// = 5 and High = 7. For other machines both keep their distances from log2 procs, 2 and 0.
 func ProgramBatch(procs int) Params {
 	return Params{
 		Size: programSize(procs, .2927, .6686, SizeParams{Low: 1.2, Prob: .875}, 0, 2),
@@ -89,7 +89,7 @@ func ProgramBatch(procs int) Params {
 }
 
 // ProgramInteractive returns the program's numbers for interactive jobs; see [ProgramAll]. On 128 processors the
-// program has Medium = 3 and High = 5.5. Here both have the same distance from log2 procs.
+// program has Medium = 3 and High = 5.5. For other machines both keep their distances from log2 procs, 4 and 1.5.
 func ProgramInteractive(procs int) Params {
 	return Params{
 		Size: programSize(procs, .1541, .625, SizeParams{Low: 1, Prob: .705}, 1.5, 2.5),

@@ -17,8 +17,8 @@ type pool struct {
 	prefers map[[2]int]*preference // by the queue of the job that started, and the queue of the job that kept waiting
 }
 
-// preference counts starts of one queue's jobs while the other queue's oldest job kept waiting, although it would
-// also have fitted.
+// preference counts starts of one queue's jobs while the other queue's oldest job kept waiting, although it would also
+// have fitted. older counts the starts of the older of the two jobs, and younger those of the younger.
 type preference struct{ older, younger int }
 
 // Finding is the policy that explains the starts of a pool best, with the evidence for it.
@@ -26,8 +26,8 @@ type Finding struct {
 	Policy forward.Policy
 	// Order lists the queues, most preferred first, for a priority policy.
 	Order []string
-	// Starts is the number of starts while other jobs waited. Other starts are no evidence. Enough is true if there
-	// are enough such starts.
+	// Starts is the number of starts while other jobs waited. Other starts are no evidence. Enough is true if there are
+	// at least 50 such starts.
 	Starts int
 	Enough bool
 	// Overtakes is the number of starts that passed an older waiting job. Inside is the number that passed a job of
