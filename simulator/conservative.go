@@ -240,7 +240,7 @@ func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	}
 }
 
-// reserve makes a reservation for a job.
+// reserve makes a reservation for a job that begins at the instant at.
 func (c *Conservative) reserve(p *Pool, r Ref, at float64) {
 	c.made++
 	c.promise[r], c.number[r] = at, c.made

@@ -35,7 +35,7 @@ type Measure struct {
 	Users     bool // measure each user's jobs too
 }
 
-// sample is a job that has started.
+// sample has the measures of a job that has started.
 type sample struct {
 	submit, wait, runtime float64
 	user                  int64

@@ -84,7 +84,7 @@ func stepAfter(i int, step func() error) error {
 	return step()
 }
 
-// check checks the candidates of a choice.
+// check returns an error for the first invalid candidate, ErrNoCandidates if there is none, or an error of step.
 func check(candidates []Candidate, step func() error) error {
 	if len(candidates) == 0 {
 		return ErrNoCandidates
@@ -184,7 +184,7 @@ func constant(l Law) bool {
 	return fixed || l.Quantile(0) == l.Quantile(1)
 }
 
-// law returns the law of the wait.
+// law returns the law of the wait, also if the wait is given by Futures.
 func (w *Wait) law() (Law, error) {
 	switch {
 	case w.Futures != nil:

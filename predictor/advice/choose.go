@@ -65,7 +65,6 @@ func Choose(candidates []Candidate, request int, objective Objective) (*Result, 
 	return ChooseInSteps(candidates, request, objective, noStep)
 }
 
-// noStep is a step that does nothing.
 func noStep() error { return nil }
 
 // ChooseInSteps is Choose with a callback. It calls step at intervals, after the work for some candidates. If step

@@ -53,7 +53,7 @@ func (c *Candidate) billing() float64 {
 	return c.Billing
 }
 
-// newScene prepares checked candidates.
+// newScene returns the scene of candidates that check has accepted.
 func newScene(candidates []Candidate, objective Objective) *scene {
 	s := &scene{objective: objective, step: noStep, courses: make([]course, len(candidates)), nodes: 1,
 		points: make([]float64, points), weights: make([]float64, points)}

@@ -25,7 +25,7 @@ func FromLives(name string, l *lives.Lives) (*Trace, error) {
 // clock returns an instant in Unix seconds.
 func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// jobOfLife converts a life to a job.
+// jobOfLife returns the job of a life, with the given Number.
 func jobOfLife(l *lives.Life, number int64) Job {
 	var key uint64
 	if l.Seq > 0 { // the same number as readmodel.EngineID, because the draws of simulations depend on it

@@ -103,7 +103,7 @@ type Blend struct {
 // MaxGroupsOfJob is the maximum number of groups of one forecast. Further groups are ignored.
 const MaxGroupsOfJob = 3
 
-// group has the weights of one group.
+// group has the weights of a queue or size class with weights of its own.
 type group struct {
 	name   string
 	mixers []mixer // by level

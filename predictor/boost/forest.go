@@ -27,7 +27,7 @@ type node struct {
 // leafAt returns a leaf with the given index.
 func leafAt(place int32) node { return node{threshold: math.NaN(), next: place} }
 
-// inner returns an inner node.
+// inner returns an inner node. left is the index of its left child.
 func inner(feature int, missingLeft bool, threshold float64, left int32) node {
 	threshold = min(max(threshold, -math.MaxFloat64), math.MaxFloat64)
 	return node{threshold, left, uint32(2*feature + one(!missingLeft))} //nolint:gosec // small
@@ -80,7 +80,7 @@ func (t *tree) split(at int32, feature int, missingLeft bool, threshold float64)
 	return left
 }
 
-// add adds a tree.
+// add appends the nodes and leaf values of a tree to those of the other trees.
 func (f *forest) add(t *tree) {
 	if len(f.roots)%abreast == 0 {
 		f.steps = append(f.steps, 0)
@@ -110,7 +110,7 @@ func (f *forest) grow(trees int) {
 // mostAhead is the maximum number of trees for which memory is reserved.
 const mostAhead = 500
 
-// trees returns the trees as separate values.
+// trees returns each tree by itself, with its nodes counted from 0.
 func (f *forest) trees() []tree {
 	nodes, out := slices.Clone(f.nodes), make([]tree, len(f.roots))
 	for i, from := range f.roots {

@@ -37,7 +37,7 @@ type sampledFeature struct {
 // cellsOf returns a feature's cells. The cell of the missing values is the last.
 func (h histogram) cellsOf(d sampledFeature) []cell { return h[d.at : d.at+d.bins+1] }
 
-// take returns an empty histogram.
+// take returns a histogram with any contents, from the spare ones if possible.
 func (t *trainer) take() histogram {
 	need := t.cells + window
 	if n := len(t.spare); n > 0 {
@@ -56,7 +56,7 @@ func (t *trainer) put(h histogram) {
 	}
 }
 
-// fill counts the rows of a leaf.
+// fill counts the rows of a leaf in the leaf's histogram.
 func (t *trainer) fill(l *leaf) {
 	clear(l.hist[:t.cells])
 	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // includes the cost of the search that follows

@@ -98,7 +98,7 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// base returns the quantile of all targets.
+// base returns the quantile of all targets, by their weights.
 func (t *trainer) base() float64 {
 	for i := range t.all {
 		t.all[i] = int32(i)
@@ -178,7 +178,7 @@ func (t *trainer) rested() {
 	}
 }
 
-// root begins the tree with its root.
+// root begins a new tree with its root, and finds the best split of the root.
 func (t *trainer) root() {
 	t.plant()
 	t.leaves = append(t.leaves[:0], leaf{to: len(t.order), restTo: len(t.rest), hist: t.take()})

@@ -97,7 +97,7 @@ func (g *ledger) unschedule(j *pending) {
 	}
 }
 
-// drop forgets the job.
+// drop removes the job, so that its slot can be reused.
 func (g *ledger) drop(j *pending) {
 	g.unschedule(j)
 	g.free = append(g.free, g.index[j.ID])

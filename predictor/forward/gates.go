@@ -37,7 +37,7 @@ func (g *Gate) weeks(time float64) int {
 	return len(g.Flips) * int(time/Week)
 }
 
-// check reports whether a gate is valid.
+// check returns an error if a gate is invalid. i is its index, for the error.
 func (g *Gate) check(i int) error {
 	rising := sort.SliceIsSorted(g.Flips, func(a, b int) bool { return g.Flips[a] <= g.Flips[b] })
 	ok := len(g.Flips)%2 == 0 && (len(g.Flips) == 0 || rising && g.Flips[0] > 0 && g.Flips[len(g.Flips)-1] <= Week)
@@ -161,7 +161,7 @@ func (m *machine) activate(gate int8) {
 	m.flips = min(m.flips, of.flip(g.next))
 }
 
-// turn opens a gate, or closes it.
+// turn opens a shut gate or shuts an open one. The gate's waiting jobs compete again, or are set aside.
 func (m *machine) turn(gate int8, g *gateState) {
 	g.shut = !g.shut
 	if !g.shut {

@@ -138,7 +138,7 @@ func (q *lanes) add(l *layout, at int) {
 // has reports whether a job waits and may compete.
 func (q *lanes) has(at int) bool { return q.words[at/64]>>(at%64)&1 == 1 }
 
-// remove removes a waiting job.
+// remove removes the waiting job at a position.
 func (q *lanes) remove(l *layout, at int) {
 	q.words[at/64] &^= 1 << (at % 64)
 	slot := l.place[at]

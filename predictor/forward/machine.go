@@ -289,7 +289,7 @@ func (m *machine) run(id int32) {
 	m.events.Push(quadheap.Item{At: min(t.end, t.expect), ID: id})
 }
 
-// pull gets the next arrival.
+// pull sets m.arrival and m.arrives to the next arrival. An invalid arrival sets m.failed.
 func (m *machine) pull() {
 	a, ok := m.next()
 	if !ok {

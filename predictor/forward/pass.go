@@ -249,7 +249,7 @@ func (m *machine) collision(ahead []change, base int, until float64, procs int) 
 	return 0
 }
 
-// climb computes the stairs from the drops.
+// climb computes m.stairs, the requests that may start now, from m.drops.
 func (m *machine) climb() {
 	m.stairs = m.stairs[:0]
 	most := m.drops[0].most

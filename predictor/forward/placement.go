@@ -18,7 +18,7 @@ func (t *total) covers(need *total) bool {
 	return t.nodes >= need.nodes && t.procs >= need.procs && t.gpus >= need.gpus && t.memory >= need.memory
 }
 
-// shape describes how a job takes nodes.
+// shape has the amounts that a job needs in all and on each node, and the order in which it takes nodes.
 type shape struct {
 	needs   *Needs
 	need    total

@@ -98,7 +98,7 @@ func (s *Sim) all(request *Request, seed uint64, futures []Future) error {
 	return w.err
 }
 
-// shared holds replicas that several workers play.
+// shared has the replicas of one request that several workers play, with their results.
 type shared struct {
 	sim     *Sim
 	request Request
@@ -170,7 +170,8 @@ func (s *Sim) ready(state *State, request *Request) error {
 	return nil
 }
 
-// one plays one replica with the request.
+// one plays one replica with the request, and returns its outcome. It returns a *NeverError if the request never
+// starts.
 func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (Future, error) {
 	m.reset(&s.scene, replica, seed)
 	m.addRequest(request)

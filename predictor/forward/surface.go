@@ -268,7 +268,7 @@ func (s *Surface) cell(procs int, plan float64) []float64 {
 	return s.grid[from : from+n]
 }
 
-// choose chooses the points of the grid.
+// choose sets the sizes and limits of the grid.
 func (s *Surface) choose(o *SurfaceOptions) {
 	const (
 		direct = 256
@@ -315,7 +315,7 @@ func sorted[T int | float64](x []T) []T {
 	return slices.Compact(x)
 }
 
-// fill computes the grid.
+// fill computes s.grid from the replicas.
 func (s *Surface) fill() {
 	n, sizes := len(s.starts), len(s.sizes)
 	s.grid = make([]float64, len(s.limits)*sizes*n)

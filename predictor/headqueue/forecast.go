@@ -182,7 +182,7 @@ func (c *Calc) choose() string {
 	return MethodSaddlepoint
 }
 
-// answer fills r by searching the curves.
+// answer fills r for a request without jobs ahead, by searching the curves.
 func (c *Calc) answer(r *Result, within []float64) error {
 	if len(c.held) == 0 {
 		return cannotRun(c.need)
@@ -275,7 +275,7 @@ func (c *Calc) approach(levels []float64) {
 	}
 }
 
-// startWithin returns Pr{F(x) >= need}.
+// startWithin returns the probability that the request starts within x seconds, Pr{F(x) >= need}.
 func (c *Calc) startWithin(x float64) float64 {
 	if !(x > 0) {
 		return 0

@@ -156,7 +156,8 @@ func (c *Calc) splitOdd() int {
 	return unit
 }
 
-// restTail returns Pr{odd + unit*rest >= need}.
+// restTail returns Pr{odd + unit*rest >= need}: odd are the units of the jobs that splitOdd took out, and rest are
+// those of the others.
 func (c *Calc) restTail(need, unit int) float64 {
 	var sum, tail float64
 	known := -1 << 62

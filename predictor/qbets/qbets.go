@@ -90,7 +90,7 @@ type Series struct {
 // one.
 type place struct{ n, k int }
 
-// at returns the index for n waits.
+// at returns the index k for n waits, 0 if they are too few (see Index).
 func (p *place) at(n int, q, confidence float64) int {
 	switch {
 	case n == p.n:
@@ -200,7 +200,7 @@ func (s *Series) change() {
 	s.trimmed++
 }
 
-// drop removes the oldest waits.
+// drop removes the n oldest waits.
 func (s *Series) drop(n int) {
 	for _, w := range s.waits[:min(n, 8)] {
 		i, _ := slices.BinarySearch(s.sorted, w)

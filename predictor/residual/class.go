@@ -9,7 +9,7 @@ import (
 const (
 	kindAll   = iota
 	kindQueue // the jobs of a queue that use one processor, or that use several
-	kindRatio // the jobs of kindQueue with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
+	kindRatio // those of kindQueue with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
 	kindLimit // the jobs of kindQueue with the same limit, or without one
 	kinds
 )
@@ -21,7 +21,7 @@ type classKey struct {
 	queue  string
 	kind   uint8
 	serial bool
-	limit  int32 // only in kindLimit: cell of the limit, -1 for none; these cells are a quarter as wide as those of lifetimes
+	limit  int32 // only in kindLimit: cell of the limit, -1 for none; a quarter as wide as a cell of lifetimes
 }
 
 // class has the observed lifetimes of a class of jobs.

@@ -266,7 +266,7 @@ func (m *Model) outlive() float64 {
 	return max(1e-3, min(.9, (m.outlived+.1)/(m.reached+5)))
 }
 
-// clean returns the job without invalid values.
+// clean returns the job with the limit 0 if its limit is invalid.
 func (j Job) clean() Job {
 	if !(j.Limit > 0 && j.Limit <= longest) {
 		j.Limit = 0

@@ -61,7 +61,7 @@ func limit(seconds float64) string {
 	}
 }
 
-// describe describes intervals of the week.
+// describe returns intervals of the week in words, such as "on weekdays before 08:00, and at weekends".
 func describe(all []Interval) string {
 	var parts []string
 	for i := 0; i < len(all); {
@@ -78,7 +78,7 @@ func describe(all []Interval) string {
 	return list(parts, ", and ")
 }
 
-// daysOf formats days of the week.
+// daysOf returns days of the week in words, such as "on weekdays".
 func daysOf(days []time.Weekday) string {
 	switch {
 	case len(days) == weekDays:

@@ -72,7 +72,7 @@ func (e *Effect) who() string {
 	return less[e.Attribute]
 }
 
-// words describes an effect.
+// words returns an effect as a sentence.
 func (e *Effect) words() string {
 	often := "often"
 	switch {

@@ -98,7 +98,7 @@ func (w *week) add(c *rules.GateCounts, shift float64) {
 	}
 }
 
-// without subtracts the jobs of longer limits.
+// without subtracts the counts of the jobs above a longer limit.
 func (w *week) without(longer *week) {
 	for s := range w.at {
 		w.at[s] = w.at[s].without(longer.at[s])

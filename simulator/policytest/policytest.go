@@ -119,7 +119,7 @@ func (s *scenario) machine(t *rapid.T) *simulator.Simulator {
 	return m
 }
 
-// entry is an event as a value.
+// entry is a copy of an event that can be compared.
 type entry struct {
 	Time float64
 	Kind simulator.Kind

@@ -313,7 +313,7 @@ func (p *Plan) simulateAll(ctx context.Context, todo []Cell, workers int) <-chan
 	return out
 }
 
-// simulate computes one cell.
+// simulate returns the result of one cell.
 func (p *Plan) simulate(c *Cell) (Row, error) {
 	trace := p.trace
 	if c.Shake > 0 {

@@ -215,7 +215,7 @@ func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error
 	return job, nil
 }
 
-// script returns the commands of a task.
+// script returns the shell script that each task of the array runs.
 func (a *Array) script() string {
 	words := make([]string, len(a.Command))
 	for i, w := range a.Command {

@@ -2,7 +2,7 @@ package lifetime
 
 import "math"
 
-// always is a start before all others.
+// always stands for an unknown start, which is before all known ones.
 const always = -math.MaxFloat64
 
 // running has a selector's knowledge of jobs that had not ended at its latest fit.

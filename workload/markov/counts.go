@@ -2,14 +2,14 @@ package markov
 
 import "math"
 
-// row has weights by one exponent.
+// row has weights by the exponent of a state (a power of two).
 type row [states]float64
 
 // table has weights by two exponents. A row is nil until a weight is added to it. This saves memory, because there
 // are many queues, and a queue has few states.
 type table [states]*row
 
-// add adds to a weight.
+// add adds weight to the entry of the exponents i and j.
 func (t *table) add(i, j uint8, weight float64) {
 	if t[i] == nil {
 		t[i] = new(row)

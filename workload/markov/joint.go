@@ -70,7 +70,7 @@ func newAssociation(c *Chains) *association {
 	return a
 }
 
-// transitions computes next from the weights.
+// transitions computes a.next from the weights and the transitions of the processors' chain.
 func (a *association) transitions() {
 	for n, rows := range a.next {
 		for j, row := range rows {

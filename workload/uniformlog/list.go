@@ -44,7 +44,7 @@ type list struct {
 	epoch  uint64
 }
 
-// fill replaces the content with sorted values.
+// fill replaces the content of the list with the given values, which must be sorted.
 func (l *list) fill(sorted []int32) {
 	l.n = len(sorted)
 	l.leaves = make([]*leaf, 0, len(sorted)/leafFill+1)

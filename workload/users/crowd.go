@@ -113,7 +113,7 @@ func total(profiles []*profile) float64 {
 	return sum
 }
 
-// populate starts the users of week 0.
+// populate adds the long-term and temporary users that are active at the beginning of the workload.
 func (g *Generator) populate(c *crowd) {
 	for i, n := range g.copies(c.longTerm, c.count) {
 		p := c.longTerm[i]

@@ -50,7 +50,7 @@ func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 
 // ofHundred formats a share as a percentage without the sign: "95.0".
 func ofHundred(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
-// seconds formats a time for people.
+// seconds formats a duration, "–" if it is NaN or above 1e9 s.
 func seconds(s float64) string {
 	if math.IsNaN(s) || s > 1e9 {
 		return "–"
@@ -68,7 +68,7 @@ func secondsOr(s *float64) string {
 
 func loss(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// times formats a ratio.
+// times formats a ratio, "–" for nil.
 func times(v *float64) string {
 	if v == nil {
 		return "–"
@@ -76,7 +76,7 @@ func times(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// chance formats an interval of ratios.
+// chance formats an interval of ratios, "–" for nil.
 func chance(c *[2]float64) string {
 	if c == nil {
 		return "–"
@@ -105,7 +105,7 @@ func visible(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// queueName names a group of queues.
+// queueName names a group that has one queue or several.
 func queueName(g backtest.Group) string {
 	switch {
 	case g.Queues > 1:

@@ -66,7 +66,7 @@ func levels() (out []level) {
 	return out
 }
 
-// section is one trace.
+// section is the part of the page about one trace.
 type section struct {
 	*backtest.TraceResult
 	ID     string

@@ -186,7 +186,8 @@ func (l *Learner) advance(at float64) error {
 	return nil
 }
 
-// endInstant learns from the instant that ends.
+// endInstant learns from the starts and the waiting jobs of the instant that ends. After enough starts it searches for
+// pools.
 func (l *Learner) endInstant() {
 	if !l.dirty {
 		return

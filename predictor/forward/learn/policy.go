@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// pool is the evidence of one pool.
+// pool has the queues of a pool, and the evidence about its policy.
 type pool struct {
 	queues   []int // sorted
 	highest  int   // processors

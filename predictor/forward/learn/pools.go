@@ -32,7 +32,7 @@ type shot struct {
 // and starts in logs are rounded, so that some jobs overlap.
 const rare = .005
 
-// take samples the present instant.
+// take adds the present instant to the sample, or leaves it out at random.
 func (s *shots) take(l *Learner) {
 	i := uint64(len(s.sample))
 	s.seen++
