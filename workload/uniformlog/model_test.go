@@ -148,8 +148,8 @@ func TestCDFIsMonotoneAndBounded(t *testing.T) {
 	})
 }
 
-// TestConditionalAgreesWithCDF proves Pr{L <= a+t | L > a} (1 - cdf(a)) + cdf(a) = cdf(a+t). This is the definition from
-// which eq. 4 follows.
+// TestConditionalAgreesWithCDF proves Pr{L <= a+t | L > a} (1 - cdf(a)) + cdf(a) = cdf(a+t). This is the definition
+// from which eq. 4 follows.
 func TestConditionalAgreesWithCDF(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := models(t)
