@@ -50,7 +50,8 @@ type Dated interface {
 	After(newest time.Time)
 }
 
-// Whole is a job in one record, with the fields that models and the use of the machine need. Times are Unix seconds.
+// Whole is a job that one record describes from submission to end. It has the fields that the models need, and that the
+// use of the machine is computed from. Times are Unix seconds.
 type Whole struct {
 	Queue              string
 	Procs              int
@@ -89,7 +90,7 @@ type Format struct {
 	// already.
 	AtEnd bool
 	// InTurn is true if each server host of a scheduler writes its own log of this format, and only one host writes at
-	// a time. Of several configured files one grows then. The others do not grow, or cannot be read.
+	// a time. Then only one of several configured files grows. The others do not change, or cannot be read.
 	InTurn bool
 	// New returns a parser for one source.
 	New func(Options) Parser

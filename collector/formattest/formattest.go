@@ -75,7 +75,8 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// longestSeed is the maximum length in bytes of a worst line that is a seed. Fuzzing is faster with short lines.
+// longestSeed is the maximum length, in bytes, of a line of Suite.Worst that is also a seed of Fuzz. Fuzzing is faster
+// with short lines.
 const longestSeed = 4096
 
 // Fuzz adds the suite's lines as seeds and tests that no input crashes the parser or breaks the laws of its events.
@@ -115,7 +116,8 @@ func (s Suite) parser() collector.Parser {
 	return p
 }
 
-// parse parses any line and tests the laws of its events.
+// parse returns the events and the error that p makes of a line. It tests the laws of events and errors (checkEvent,
+// checkError).
 func (s Suite) parse(t *testing.T, p collector.Parser, line []byte) ([]job.Event, error) {
 	t.Helper()
 	var events []job.Event
@@ -131,7 +133,8 @@ func (s Suite) parse(t *testing.T, p collector.Parser, line []byte) ([]job.Event
 	return events, err
 }
 
-// checkError tests the law of errors: a *collector.LineError with a known reason and a cause.
+// checkError returns nil if a parser may return err: err is nil, or a *collector.LineError with a known reason and a
+// cause.
 func checkError(err error) error {
 	if err == nil {
 		return nil
@@ -153,7 +156,7 @@ func checkError(err error) error {
 	return nil
 }
 
-// checkEvent tests the laws of events.
+// checkEvent returns the first broken law of an event, nil if the event breaks none.
 func checkEvent(ev job.Event, o collector.Options) error {
 	t := ev.Times
 	switch {
@@ -182,7 +185,8 @@ func checkEvent(ev job.Event, o collector.Options) error {
 	return checkKnown(ev)
 }
 
-// checkKnown tests that an event has no time later than its own, and that it has the time of its own kind.
+// checkKnown returns an error unless an event has the instant of its own kind (a start has Times.Start), and no instant
+// of a later kind (a start has no Times.End).
 func checkKnown(ev job.Event) error {
 	t := ev.Times
 	switch ev.Kind {

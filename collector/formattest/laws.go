@@ -83,7 +83,7 @@ func (s Suite) testBlank(t *testing.T) {
 	}
 }
 
-// testNotKept overwrites the line's bytes after each call, as the reader of the file does.
+// testNotKept overwrites the bytes of a line after its call, as the reader of a file does. The events must not change.
 func (s Suite) testNotKept(t *testing.T) {
 	p := s.parser()
 	var got []outcome
@@ -115,7 +115,7 @@ func (s Suite) testTruncated(t *testing.T) {
 	}
 }
 
-// testMutated replaces, removes and doubles every byte of every line.
+// testMutated replaces, removes and doubles every byte of every line. The results must still obey the laws.
 func (s Suite) testMutated(t *testing.T) {
 	const others = "\x00\xff ;=:+-*/\"'[],.#9aT\t"
 	for _, line := range s.lines() {
@@ -132,7 +132,7 @@ func (s Suite) testMutated(t *testing.T) {
 	}
 }
 
-// testMaxProcs parses every good line for a machine that is too small for it by one processor.
+// testMaxProcs parses each good line for a machine that is one processor too small for its job, and expects a refusal.
 func (s Suite) testMaxProcs(t *testing.T) {
 	tried := 0
 	for _, c := range s.Good {

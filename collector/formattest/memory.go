@@ -31,7 +31,7 @@ func costOf(p collector.Parser, line []byte) (events int, bytes uint64) {
 	return events, after.TotalAlloc - before.TotalAlloc
 }
 
-// checkCost tests the law of one line's cost.
+// checkCost tests that a line costs p at most maxEvents events and the allowed number of allocated bytes.
 func checkCost(t *testing.T, p collector.Parser, line []byte) {
 	t.Helper()
 	events, bytes := costOf(p, line)
@@ -61,7 +61,8 @@ var fillers = [...]func(i int) string{
 	func(i int) string { return fmt.Sprintf("1:ncpus=%d+", i) },
 }
 
-// testWorst parses the worst lines with one parser, and measures the cost of each and the memory that the parser keeps.
+// testWorst parses the worst lines, and good lines with one field made very long, all with one parser. It tests the
+// cost of each line, and the memory that the parser keeps.
 func (s Suite) testWorst(t *testing.T) {
 	p := s.parser()
 	before := liveBytes()
@@ -83,7 +84,7 @@ func (s Suite) testWorst(t *testing.T) {
 // words are the parts of a line that may be field values.
 var words = regexp.MustCompile(`[0-9A-Za-z_.-]+`)
 
-// Repeat returns a text of about the given number of bytes, made of numbered pieces.
+// Repeat returns a text of about the given number of bytes: piece(1), piece(2) and so on, without the last separator.
 func Repeat(bytes int, piece func(i int) string) string {
 	var b strings.Builder
 	for i := 1; b.Len() < bytes; i++ {

@@ -38,7 +38,7 @@ type child struct {
 // killGrace is how long to wait for the end of the output of a killed journalctl.
 const killGrace = time.Second
 
-// startChild runs a command.
+// startChild starts a command whose output lines are sent to the channel lines of the child.
 func startChild(args []string) (*child, error) {
 	c := &child{
 		cmd:   exec.Command(args[0], args[1:]...), //nolint:noctx // kill ends it

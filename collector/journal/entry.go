@@ -76,8 +76,8 @@ func (e *entry) line() []byte {
 	return append(append(line, "] "...), message...)
 }
 
-// drops reads "Suppressed 35 messages from slurmctld.service". It returns how many messages were dropped, and whether
-// they belonged to a log with these matches.
+// drops reads a message such as "Suppressed 35 messages from slurmctld.service". It returns how many messages were
+// dropped, at least 1. ours is true if the message contains the value of one of the matches FIELD=value.
 func (e *entry) drops(matches []string) (n int64, ours bool) {
 	text := string(e.Message)
 	if n, _ = strconv.ParseInt(e.Count, 10, 64); n == 0 {

@@ -54,7 +54,7 @@ type Follower struct {
 
 	position
 	child    *child // nil if journalctl does not run
-	complete bool   // the end of the journal was reached once, so that the next call follows
+	complete bool   // the end of the journal was reached once; the next journalctl gets --follow
 	expect   bool   // the next entry must be that of the checkpoint, unless that entry was deleted
 	lines    int64
 	problems []tail.Problem
@@ -143,7 +143,8 @@ func (f *Follower) Next(ctx context.Context) (tail.Batch, error) {
 	}
 }
 
-// start runs journalctl: until it reaches the end of the journal, or in follow mode until it ends.
+// start starts journalctl. Until the end of the journal has been reached once, journalctl stops there; later it follows
+// the journal.
 func (f *Follower) start(ctx context.Context) error {
 	if f.Cursor == "" && f.cfg.FromEnd {
 		if err := f.skipToEnd(ctx); err != nil {
@@ -223,7 +224,7 @@ func (f *Follower) gather(line outputLine) tail.Batch {
 	return f.with(b)
 }
 
-// with adds pending problems and counts to a batch.
+// with adds the pending problems and the checkpoint to a batch.
 func (f *Follower) with(b tail.Batch) tail.Batch {
 	b.Problems, f.problems = f.problems, nil
 	b.Standing = f.standing
@@ -235,7 +236,8 @@ func (f *Follower) with(b tail.Batch) tail.Batch {
 	return b
 }
 
-// ended handles the end of journalctl. done is true if there is a batch.
+// ended handles the end of journalctl. done is true if b is a batch for the caller. err is io.EOF when a one-shot run
+// is complete.
 func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 	err = f.child.wait()
 	f.child = nil
@@ -280,7 +282,8 @@ func (f *Follower) say(p tail.Problem) {
 	f.problems = append(f.problems, p)
 }
 
-// lost reports that the journal no longer has the entry of the checkpoint.
+// lost reports that the journal no longer has the entry of the checkpoint. The text then describes how the journal goes
+// on.
 func (f *Follower) lost(then string) {
 	f.say(tail.Problem{Path: f.where(), Reason: tail.CheckpointLost, Err: fmt.Errorf(
 		"the journal no longer has the entry of %s at which reading stopped: what was written after it and deleted is "+

@@ -325,7 +325,7 @@ func (p *parser) jobSwitch() error {
 	return nil
 }
 
-// jobSwitch2 reads a JOB_SWITCH2 record, of elements of an array.
+// jobSwitch2 reads a JOB_SWITCH2 record, which moves a job or elements of an array to another queue.
 func (p *parser) jobSwitch2() error {
 	s := &p.scan
 	s.int("userId")

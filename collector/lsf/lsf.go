@@ -43,7 +43,7 @@ func Acct() collector.Format {
 }
 
 // handler returns the function that reads a type of record; nil for a type that is ignored. known is false for an
-// unknown type.
+// unknown type. err is set for a type that only the other log has.
 type handler func(kind []byte) (read func(*parser) error, known bool, err error)
 
 // parser reads one source. It keeps nothing of earlier lines except caches.
@@ -146,7 +146,8 @@ func jobID(number, index int64) string {
 	return string(b)
 }
 
-// id checks the numbers that name a job.
+// id returns the id that number and index name. It returns an error if they are impossible, or if an earlier field is
+// bad.
 func (p *parser) id(number, index int64) (string, error) {
 	if p.scan.err != nil {
 		return "", p.scan.err

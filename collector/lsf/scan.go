@@ -207,7 +207,7 @@ func (p *parser) hostList(field string) (procs int64, nodes int) {
 	return procs, len(p.hosts)
 }
 
-// maxHosts is the initial capacity of the set of hosts.
+// maxHosts is the number of hosts above which the set of hosts is replaced instead of emptied.
 const maxHosts = 1 << 14
 
 // forgetHosts empties the set of hosts. A map never shrinks, so a large one is replaced.

@@ -177,7 +177,7 @@ func (r *factsReader) limit(queue, attribute, value string) error {
 	return nil
 }
 
-// note adds a gap to the list unless the list already has it.
+// note adds err to the notes, unless they already have the same text.
 func (r *factsReader) note(err error) {
 	if !r.notes[err.Error()] {
 		r.notes[err.Error()] = true

@@ -54,7 +54,7 @@ func (f *fields) scan(msg []byte) error {
 		key := msg[begin:eq]
 		var value []byte
 		value, msg = cutValue(msg[eq+1:])
-		if len(value) == 0 || f.letter == 'a' && string(value) == "UNSET" { // such an attribute was unset
+		if len(value) == 0 || f.letter == 'a' && string(value) == "UNSET" { // UNSET, in alter records
 			continue
 		}
 		if err := f.set(key, value); err != nil {

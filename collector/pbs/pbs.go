@@ -123,7 +123,8 @@ func (p *parser) split(line []byte) (record, error) {
 }
 
 // kindOf returns the kind of event of a record type, 0 if there is none. The letters and their meanings are those of
-// acct.h (see the package comment). The record types after the first blank line do not concern the life of a job.
+// acct.h (see the package comment). The record types below the blank line (usage, reservations, licenses) do not
+// concern the life of a job.
 func kindOf(rec record) (kind job.Kind, known bool) {
 	switch rec.kind {
 	case 'Q': // queued

@@ -47,7 +47,8 @@ func (r *resources) set(name, value []byte) {
 	}
 }
 
-// chunks counts the GPUs of select or nodes: each chunk's ngpus= or gpus=, times the number of such chunks.
+// chunks sets chunkGPUs to the number of GPUs in select or nodes: each chunk's ngpus= or gpus=, times the number of
+// such chunks. It also sets the type of the GPUs, if a chunk has one.
 func (r *resources) chunks(spec []byte) {
 	r.chunkGPUs = 0
 	for part := range bytes.SplitSeq(spec, []byte("+")) {
@@ -71,7 +72,8 @@ func (r *resources) chunks(spec []byte) {
 	}
 }
 
-// copyTo sets the attributes of a job that the resources have. Size and walltime must be set already.
+// copyTo sets those attributes of a that the resources determine: memory, GPUs, exclusive use, and a missing time
+// limit. Procs and TimeLimit of a must be set before.
 func (r *resources) copyTo(a *job.Attributes) {
 	a.Memory, a.Whole = r.memory, r.whole
 	if a.TimeLimit == 0 {

@@ -48,7 +48,7 @@ func product(a, b int64) int64 {
 	return min(a*b, maxProcs+1)
 }
 
-// sum adds counts with the same bound.
+// sum adds counts. A result above maxProcs becomes maxProcs + 1.
 func sum(a, b int64) int64 { return min(min(a, maxProcs+1)+min(b, maxProcs+1), maxProcs+1) }
 
 // parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...]. Each node_spec is a
@@ -179,9 +179,8 @@ func countSlot(text []byte) int64 {
 	return max(total, 1)
 }
 
-// parseWalltime reads a time limit: seconds, MM:SS, HH:MM:SS or DD:HH:MM:SS, each with a fraction that is dropped
-// ("Units: time" of pbs_resources(7B); days are Torque's). A limit of more than 68 years counts as none: the result is
-// 0.
+// parseWalltime reads a time limit: seconds, MM:SS, HH:MM:SS or DD:HH:MM:SS ("Units: time" of pbs_resources(7B); days
+// are Torque's). It drops a fraction of a second. A limit of more than 68 years counts as none: the result is 0.
 func parseWalltime(text []byte) (time.Duration, bool) {
 	if i := bytes.IndexByte(text, '.'); i >= 0 {
 		text = text[:i]

@@ -81,7 +81,7 @@ func request(category []byte, name string) time.Duration {
 	}
 }
 
-// maxLimit is the largest limit that counts as one.
+// maxLimit is the maximum time limit. A longer one counts as no limit.
 const maxLimit = 1e9 // s, 31 years
 
 // timeSpec reads a time specifier: seconds, or [[hours:]minutes:]seconds where each part may be empty (sge_types(5)).

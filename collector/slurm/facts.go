@@ -62,7 +62,7 @@ type part struct {
 	needed func() bool
 	// ask runs the query and returns its entries.
 	ask func(ctx context.Context) ([]entry, error)
-	// read parses the records of an answer. It returns a function that applies the facts.
+	// read parses the records of an answer. It returns a function that stores the parsed facts.
 	read func(each eachRecord) (commit func())
 
 	asked  time.Time
@@ -189,7 +189,7 @@ func (p *part) take(entries []entry, a *source.Answer) error {
 	return nil
 }
 
-// facts combines the facts of all answers.
+// facts combines the facts of all answers. Shares that have hardly changed (see alike) keep their earlier values.
 func (f *Facts) facts(asked time.Time) *job.Facts {
 	facts := &job.Facts{
 		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights,

@@ -77,7 +77,7 @@ func bound(n int64) int64 {
 	return n
 }
 
-// countBound parses a bound on a number of jobs; an empty text means no bound.
+// countBound parses a bound on a number of jobs. It returns 0, which means no bound, for an empty text.
 func countBound(text []byte) int {
 	n, ok := count(text)
 	if !ok {
@@ -93,7 +93,8 @@ type limitSet map[string]*job.Limit
 // newLimitSet returns an empty set for an owner.
 func newLimitSet(owner job.Limit) limitSet { return limitSet{"": &owner} }
 
-// add calls set for each limit that a list of bounds affects.
+// add parses a list of bounds. It calls set for the limit of the key "" with the amounts that are not for one type of
+// GPU, and for the limit of each type of GPU with the number of these GPUs.
 func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Amounts)) error {
 	b, err := boundsOf(field, text)
 	set(s[""], b.Amounts)
@@ -260,7 +261,7 @@ func (f *Facts) readAssociations(each eachRecord) func() {
 		return err
 	})
 	facts := assocFacts{limits: assocLimits(found), list: associations(found)}
-	if complete { // as in readQOS
+	if complete { // an account that an incomplete list lacks would count as forbidden
 		facts.accounts = accountList(found)
 	}
 	return func() { f.assoc = facts }
@@ -323,7 +324,8 @@ func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l.MaxTime, l.JobMinutes, l.PerNode = user.MaxTime, user.JobMinutes, user.PerNode
 }
 
-// associations returns, in order, the associations of accounts, and those of users that differ from their account's.
+// associations returns the associations that have a priority, a default QOS or a list of QOSs, sorted by account, user
+// and queue. It leaves out a user's association if these three equal those of the account.
 func associations(found []assoc) (list []job.Association) {
 	accounts := map[string]job.Association{}
 	for _, a := range found {

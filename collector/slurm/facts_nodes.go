@@ -165,7 +165,7 @@ func (f *Facts) readReservations(each eachRecord) func() {
 		}
 		r.Flags = flags(get("Flags"))
 		r.Maintenance = slices.Contains(r.Flags, "MAINT")
-		// The times of such a reservation move with the clock, which would cause an event each minute.
+		// The times of a floating reservation move with the clock, which would cause an event each minute.
 		if slices.Contains(r.Flags, "TIME_FLOAT") {
 			r.From, r.Until = r.From.Truncate(floatStep), r.Until.Add(floatStep).Truncate(floatStep)
 		}
@@ -226,9 +226,9 @@ func flags(text []byte) (words []string) {
 	return slices.Compact(words)
 }
 
-// outages returns the reservations that take resources and have not ended at an instant. In a current reservation only
-// nodes that are not down count, because those that are down are subtracted already. Memory and GPUs count if whole
-// nodes are taken.
+// outages returns the reservations that take resources and have not ended at now. In a current reservation only nodes
+// that are not down count, because the capacity already lacks those that are down. Memory and GPUs count if whole nodes
+// are taken.
 func (f *Facts) outages(now time.Time) []job.Outage {
 	var out []job.Outage
 	for _, r := range f.reservations {

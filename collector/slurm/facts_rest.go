@@ -76,7 +76,7 @@ func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte)
 			return nil, err
 		}
 	}
-	// The metadata are read with each answer.
+	// Every answer has the metadata. They are read from the answer with the nodes.
 	if meta := new(restMeta); list == "nodes" && json.Unmarshal(answer["meta"], meta) == nil {
 		f.general.version, f.general.clusterName = meta.Slurm.Release, meta.Slurm.Cluster
 		f.general.slurmdbd = meta.Plugin.Storage == slurmdbd
@@ -102,7 +102,8 @@ func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte)
 	return entries, nil
 }
 
-// restRecord decodes an object into a struct, and returns a record of its columns.
+// restRecord decodes an object into a struct, and returns a record of its columns. The record is nil if columns returns
+// nil, for an object that the command does not print.
 func restRecord[T any](text []byte, columns func(o *T) map[string]string) (record, error) {
 	o := new(T)
 	if err := json.Unmarshal(text, o); err != nil {

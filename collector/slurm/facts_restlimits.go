@@ -1,6 +1,6 @@
 package slurm
 
-// restPer has the values of a limit per job, per user and per account.
+// restPer has the values of a limit per QOS, job, node, account and user.
 type restPer[T any] struct {
 	QOS     T `json:"qos"`
 	Job     T `json:"job"`

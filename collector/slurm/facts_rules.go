@@ -113,7 +113,7 @@ func duration(text []byte) time.Duration {
 // accounts reports whether the cluster has a slurmdbd.
 func (f *Facts) accounts() bool { return f.general.slurmdbd }
 
-// shared reports whether fair share has a weight in priorities.
+// shared reports whether the cluster has a slurmdbd and fair share has a weight in priorities.
 func (f *Facts) shared() bool {
 	return f.general.slurmdbd && f.general.weights != nil && f.general.weights.FairShare > 0
 }
@@ -144,7 +144,7 @@ func (f *Facts) readPartitions(each eachRecord) func() {
 		if how, jobs, ok := bytes.Cut(get("OverSubscribe"), []byte(":")); ok && number(jobs) > 1 { // YES:4, FORCE:4
 			q.Oversubscribe, q.Forced = number(jobs), string(how) == "FORCE"
 		}
-		if q.MinNodes == 1 { // every job has at least one, so that this is no bound
+		if q.MinNodes == 1 { // every job has at least one node, so 1 is no bound
 			q.MinNodes = 0
 		}
 		var err error
@@ -231,7 +231,7 @@ func (f *Facts) readShares(each eachRecord) func() {
 			}
 			*c.into = x
 		}
-		if s.Factor = math.Round(s.Factor*100) / 100; math.IsInf(s.Level, 1) { // a user without usage
+		if s.Factor = math.Round(s.Factor*100) / 100; math.IsInf(s.Level, 1) { // infinite for a user without usage
 			s.Level = 0
 		}
 		if s.User == "" {

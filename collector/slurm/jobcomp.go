@@ -253,7 +253,8 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	return t, checkOrder(&t)
 }
 
-// endTime parses the end, which is close to the time at which the record was written.
+// endTime parses the end. The end is close to the time at which the record was written, so that time resolves an end
+// that local clocks show twice.
 func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	p.clock.day.Near(p.now)
 	p.clock.day.After(p.newest)

@@ -103,7 +103,8 @@ func (r *jobcompRecord) tail(rest []byte, raw int64) ([]byte, bool) {
 	return rest, true
 }
 
-// part parses the two optional keys of a task or component.
+// part parses the two optional keys of a task of an array or a component of a heterogeneous job. It sets the id of the
+// record, and returns the text before the keys.
 func (r *jobcompRecord) part(rest []byte, raw int64, sep byte, wholeKey, indexKey string) []byte {
 	indexText, before, ok := lastKey(rest, indexKey)
 	if !ok {

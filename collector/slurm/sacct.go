@@ -43,7 +43,7 @@ type sacctParser struct {
 	zone  *time.Location // zone of dumps whose form defines none
 	form  *sacctForm
 	fixed bool  // the columns come from a header or the configuration
-	wrong error // error in that form
+	wrong error // the reason why that form cannot be used, nil if it can
 	// known are the possible forms of a dump without a header.
 	known   []sacctForm
 	fields  [columns][]byte
@@ -172,8 +172,9 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
-// otherCluster reports whether a row belongs to a cluster that is not read. If no cluster was chosen and the dump has
-// several, it returns an error, because job numbers are not unique across clusters.
+// otherCluster reports whether a row belongs to a cluster that is not read. It returns an error for a row of another
+// cluster of the daemon. If no cluster was chosen and the dump has several, it also returns an error, because job
+// numbers are not unique across clusters.
 func (p *sacctParser) otherCluster() (bool, error) {
 	name := p.fields[clusterName]
 	switch only := p.options.Only; {
@@ -368,7 +369,8 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
 		Name: string(f[jobName]), TimeLimit: limit,
 	}
-	// slurmdbd has just started and does not know the QOS yet (slurmdb_qos_str in src/common/slurmdb_defs.c).
+	// slurmdbd writes Unknown if it has just started and does not know the QOS yet (slurmdb_qos_str in
+	// src/common/slurmdb_defs.c).
 	if asked.QOS == "Unknown" {
 		asked.QOS = ""
 	}
@@ -402,7 +404,8 @@ func (p *sacctParser) priority() (int64, error) {
 	return n, nil
 }
 
-// size reads amounts from the first of the given columns that has a value.
+// size sets the processors, nodes, memory and GPUs of a. It reads each amount from the first of the given columns that
+// has a value.
 func (p *sacctParser) size(a *job.Attributes, ran bool, cpus [3]column, nodes, tres [2]column) error {
 	f := &p.fields
 	n, err := firstCount("CPUS", f[cpus[0]], f[cpus[1]], f[cpus[2]])
@@ -495,7 +498,7 @@ func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	return kinds, err
 }
 
-// setKind sets the kind of ev, and removes times after it.
+// setKind sets the kind and the time of ev, and its job times: those of t up to the time of ev.
 func setKind(ev *job.Event, kind job.Kind, t job.Times) {
 	ev.Kind = kind
 	switch kind {

@@ -22,7 +22,7 @@ type Live struct {
 	Start            time.Time // zero while it waits
 	Held             bool
 	Suspended        bool
-	Split            int // number of tasks that have left the record of the array
+	Split            int // of an array: number of tasks that have become jobs of their own
 }
 
 // SnapshotConfig configures a Snapshot.
@@ -109,7 +109,7 @@ func (r *refusals) add(number int64, line []byte, err error) {
 	}
 }
 
-// take compares rows with the picture.
+// take returns the differences between rows and the picture as events. It returns an error if most lines were refused.
 func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Time) source.Answer {
 	a := source.Answer{Lines: lines, Bad: refused.bad}
 	if 2*refused.count > lines {
@@ -170,7 +170,7 @@ func (c *comparison) emit(ev job.Event) {
 	c.events = append(c.events, ev)
 }
 
-// row compares one line.
+// row compares one row with the picture, and emits events for the differences.
 func (c *comparison) row(r *row) {
 	c.open = c.open || r.User != "" && r.User != c.cfg.User
 	live, known := c.picture[r.id]

@@ -183,8 +183,8 @@ func zoneOffset(text []byte) (int64, bool) {
 	return 0, false
 }
 
-// shortInstant reads "Nov 20 08:33:30" and what thread_id adds: microseconds (not a fraction: ".636 " is 636), process,
-// thread. The year is the last one for which the result is at most one day after now.
+// shortInstant reads "Nov 20 08:33:30", perhaps followed by the additions of thread_id: microseconds (not a fraction:
+// ".636 " is 636), process, thread. The year is the last one for which the result is at most one day after now.
 func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	month := monthOf(text[:3])
 	day, ok := logtext.Digits(bytes.TrimLeft(text[4:6], " "))

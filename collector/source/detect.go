@@ -30,7 +30,7 @@ type detector struct {
 	refused    int      // number of consecutive lines that are not records of the format
 	tryAt      int      // the value of silent at which the sample is tried
 	recognized bool
-	// problem is set from a trial until a line is about a job.
+	// problem reports a wrong format. It is nil before a trial finds one, and again after a line about a job.
 	problem *tail.Problem
 	counted bool // problem is counted in the metrics
 }
@@ -45,7 +45,7 @@ func (d *detector) good() {
 	d.recognized = true
 }
 
-// fruitless records a line that reported no job. The line may have had an error.
+// fruitless records a line that reported no job. reason is the reason of its error, "" if it had none.
 func (d *detector) fruitless(line *tail.Line, reason string) {
 	text := bytes.TrimSpace(line.Text)
 	if len(text) == 0 {
@@ -89,7 +89,8 @@ func (d *detector) ended(path string) {
 	}
 }
 
-// try parses the sample with every other format.
+// try parses the sample with every other format. If some find events, the problem names the one that finds most.
+// Otherwise the next trial waits until twice as many lines were without a job.
 func (d *detector) try(path string) {
 	best, most := "", 0
 	for _, f := range d.cfg.Others {

@@ -30,8 +30,8 @@ type savedAs struct {
 	Newest int64 `json:"newest"` // Unix seconds
 }
 
-// withNewest returns a checkpoint. If clocks go back near the newest instant, the checkpoint includes that instant.
-// Otherwise a restart in an hour that occurs twice could change how the log is read.
+// withNewest returns the checkpoint. If clocks go back near the newest instant, that instant is added to the
+// checkpoint. Otherwise a restart in an hour that occurs twice could change how the log is read.
 func (r *Reader) withNewest(checkpoint []byte) []byte {
 	const about = 25 * time.Hour
 	if r.newest.IsZero() || len(checkpoint) == 0 {

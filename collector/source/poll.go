@@ -138,7 +138,7 @@ func (p *Poller) await(ctx context.Context) error {
 	if !p.asked {
 		return ctx.Err()
 	}
-	var since time.Time // time of the first request
+	var since time.Time // time since which an early call is wanted; zero for none
 	for {
 		left := time.Until(p.due)
 		if left <= 0 || !since.IsZero() && time.Since(since) >= p.soon() {
@@ -259,7 +259,8 @@ func (p *Poller) note(notes []error) {
 	}
 }
 
-// reasonOf returns the reason of a problem. A problem that prevents reading the source lasts until it is fixed.
+// reasonOf returns the reason of the problem that a failed call causes: Missing if the call could not be started,
+// otherwise Unreadable. Both keep the source from being read until somebody fixes it.
 func reasonOf(err error) tail.Reason {
 	var call *CallError
 	if errors.As(err, &call) && call.Reason == FailedStart {

@@ -85,7 +85,8 @@ type Delivery struct {
 	Ahead map[int]BadLine
 }
 
-// promptFor is the maximum age at which a line still shows the offset of the clock that dated it.
+// promptFor is the maximum time from writing to reading for which lines count as prompt. Only the times of prompt lines
+// show the offset between the log's clock and the daemon's.
 const promptFor = time.Minute
 
 // Prompt reports whether the lines were written shortly before they were read.
@@ -116,7 +117,7 @@ type Reader struct {
 	delivery *Delivery
 	parsed   int
 	readAt   time.Time
-	perLine  int // events per line in the last delivery, rounded up, by which room for the next one is allocated
+	perLine  int // events per line in the last delivery, rounded up; the next one is allocated for as many
 	// newest is the newest instant of all lines, by the clock of the log; only for parsers of local times.
 	newest time.Time
 	// atEnd is the last time at which the reader was at the end of the log; zero while the log cannot be read.
@@ -238,7 +239,8 @@ func (r *Reader) caughtUp() {
 	}
 }
 
-// date passes the time at which the lines of a delivery were written to a parser of local times.
+// date calls ReadAt of a parser of local times. It passes the time at which the lines of the delivery were written, by
+// the log's clock, or the zero time if it is unknown.
 func (r *Reader) date(d *Delivery) {
 	p, ok := r.parser.(collector.Dated)
 	switch {
@@ -306,14 +308,14 @@ func (r *Reader) finish(batch *tail.Batch, d *Delivery) {
 	}
 }
 
-// TellsWhole reports whether NextWhole may be used.
+// TellsWhole reports whether the parser can parse whole jobs, so that NextWhole may be used.
 func (r *Reader) TellsWhole() bool {
 	_, ok := r.parser.(collector.WholeParser)
 	return ok
 }
 
-// NextWhole is Next for a log that is read once. It appends whole jobs to into, and returns that with a delivery
-// without events.
+// NextWhole is Next for a log that is read once. It appends whole jobs to into and returns the longer slice. Its
+// delivery has no events.
 func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]collector.Whole, *Delivery, error) {
 	batch, d, err := r.next(ctx)
 	if err != nil {
@@ -345,8 +347,8 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error for a time that is too far ahead to be used. A time that is only slightly ahead is used,
-// but reported once, because forecasts suffer.
+// checkAhead returns an error for a time that is too far ahead to be used in a log that is read once. Any other time
+// that is ahead is used, but reported once, because forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {

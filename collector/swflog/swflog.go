@@ -146,7 +146,7 @@ func isOf(kind job.Kind, ran bool) bool {
 	return ran
 }
 
-// tell sets the kind of ev, and removes times after that event.
+// tell sets the kind and the time of ev, and its job times: those of t up to that event.
 func tell(ev *job.Event, kind job.Kind, t job.Times) {
 	ev.Kind = kind
 	switch kind {

@@ -37,8 +37,8 @@ func (l *listing) same(o *listing) bool {
 	})
 }
 
-// scanListing lists until two listings agree. A listing in the middle of a chain of renames can miss a file, or see
-// it twice.
+// scanListing lists until two listings agree, at most nine times. A listing in the middle of a chain of renames can
+// miss a file, or see it twice.
 func (t *Tailer) scanListing() listing {
 	now := t.list()
 	if now.same(&t.listed) {

@@ -226,7 +226,7 @@ func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 	return unknown
 }
 
-// rebind binds f to the file c if c continues f.
+// rebind binds f to the file c if c continues f, and reports whether it did.
 func (t *Tailer) rebind(f *file, c candidate) bool {
 	if c.primary && f.src != nil {
 		return false // f was only unlinked or renamed, and Path is another file
