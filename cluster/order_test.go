@@ -2,7 +2,7 @@ package cluster
 
 import "testing"
 
-// TestOrderOfSubmission proves that the order of submission, by which a scene is sorted, is a strict order.
+// TestOrderOfSubmission proves that ByOrder, the order of submission, is a strict order.
 func TestOrderOfSubmission(t *testing.T) {
 	a, b := &Job{Order: at(1), Seq: 1}, &Job{Order: at(1), Seq: 2}
 	c := &Job{Order: at(2), Seq: 0}

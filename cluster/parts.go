@@ -184,7 +184,7 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	}
 	next := *whole
 	next.Tasks--
-	// With a time before its submission the record would look like one of an earlier attempt.
+	// With a time before the array's submission the record would look like one of an earlier attempt.
 	next.Updated = later(later(whole.Updated, at), whole.Submit)
 	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated,
 		Derived: true}
@@ -205,7 +205,7 @@ func (f fold) useUp(whole *Job, at time.Time) {
 	}
 	f.before(&ev)
 	f.leave(whole, ev.Time)
-	f.count.Submitted-- // its last element was counted just now
+	f.count.Submitted-- // the submission of the last element was counted just now
 	f.emit(Change{Event: ev, Before: whole})
 }
 

@@ -27,8 +27,9 @@ func loadFacts() *job.Facts {
 }
 
 // TestPriorityOfASubmission proves that the priority of a future submission is the one that a real Slurm 22.05 gave the
-// job at its submission: InitPrio in slurmctld.log. After 5 minutes Slurm computed the shares of its five users
-// (PriorityCalcPeriod), which were not captured: fair tree gives multiples of a fifth, of 2,000.
+// job at its submission: InitPrio in slurmctld.log. After 5 minutes (PriorityCalcPeriod) Slurm computed the shares of
+// its five users, which were not captured. They are multiples of a fifth in Fair Tree, so later priorities may differ
+// by multiples of a fifth of 2,000.
 func TestPriorityOfASubmission(t *testing.T) {
 	submitted, err := os.Open(refdata.Shared(t, "slurm/samples/load/submitted.csv"))
 	if err != nil {

@@ -342,7 +342,7 @@ type Share struct {
 	AsParent bool `json:"as_parent,omitempty"`
 	// Usage is the decayed usage, in seconds times billed resources.
 	Usage float64 `json:"usage,omitempty"`
-	// Level is the share among the siblings divided by the part of the siblings' usage (Slurm's LevelFS of the Fair
-	// Tree); 0 if there was no usage.
+	// Level is the user's part of the siblings' shares, divided by the user's part of the siblings' usage (Slurm's
+	// LevelFS of the Fair Tree); 0 if there was no usage.
 	Level float64 `json:"level,omitempty"`
 }

@@ -107,7 +107,7 @@ func (c *Change) EndTime() time.Time {
 	return c.Event.Times.End
 }
 
-// Left returns the job that must be remembered. It is for a job that is gone: Before is set and After is not.
+// Left returns what the fold remembers of a job that is gone. Before must be set, and After must not.
 func (c *Change) Left() cluster.Left {
 	l := cluster.Left{ID: c.Before.ID, Attempt: c.Before.Attempt, Submit: c.Before.Order, At: c.Event.Time}
 	if end := c.EndTime(); end.After(l.At) {
@@ -122,9 +122,9 @@ func (c *Change) Left() cluster.Left {
 // Observer receives the changes of one cluster. Its methods are called from one goroutine and must not block. No
 // observer knows another one.
 type Observer interface {
-	// InstantOver reports that the open instant is over, because the next change is at the later instant at. A change
-	// that the log reports late counts as one at the newest instant. s is the state before that change. live is true
-	// if the event of the change was read as it happened.
+	// InstantOver is called before a change at a later instant than the open one, which is over then. at is the later
+	// instant. s is the state before the change. live is true if the event of the change was read as it happened. A
+	// change that the log reports late counts as one at the newest instant, so it ends no instant.
 	InstantOver(at time.Time, live bool, s *cluster.State)
 	// Observe reports a change; s is the state after it.
 	Observe(c *Change, s *cluster.State)

@@ -27,7 +27,7 @@ type seen struct {
 	Job   string
 	Array string
 	Over  bool
-	Until int // an instant that is over
+	Until int // the instant that ended the open one, in seconds; 0 for a change
 }
 
 func (r *recorder) InstantOver(now time.Time, _ bool, s *cluster.State) {

@@ -28,8 +28,8 @@ func NewCalculator(t *Tree) *Calculator {
 	return c
 }
 
-// Factors returns the factor of every owner, from 0 to 1; the factor of None is 0. The slice is valid until the next
-// call.
+// Factors returns the factors of all owners, from 0 to 1, indexed by owner. The factor of None is 0. The slice is valid
+// until the next call.
 func (c *Calculator) Factors(u *Usage) []float64 {
 	if c.tree.algorithm == fairTree {
 		c.rank = len(c.tree.users)
@@ -55,11 +55,11 @@ func (c *Calculator) Factors(u *Usage) []float64 {
 	return c.factors
 }
 
-// rankBelow ranks the users below an account by the Fair Tree algorithm. Siblings are ordered by their share divided
-// by their usage. At equal values users come before accounts. All users below one account come before those below the
-// next. Equal users get equal ranks. If two accounts are equal, the first user of the second account gets the rank of
-// the user before it. By Slurm's page the users of both accounts are merged and sorted, but the program does not do
-// that.
+// rankBelow sets the factors of the users below an account by the Fair Tree algorithm: the rank divided by the number
+// of users. Siblings are ordered by their share divided by their usage. At equal values users come before accounts. All
+// users below one account come before those below the next. Equal users get equal ranks. If an account equals the one
+// before it (tied), its first user gets the rank of the user before. By Slurm's page the users of both accounts are
+// merged and sorted, but the program does not do that.
 func (c *Calculator) rankBelow(account int32, used []float64, tied bool) {
 	t, all := c.tree, c.sorted[account]
 	for _, n := range all {

@@ -54,7 +54,7 @@ const (
 	depthOblivious
 )
 
-// New returns the associations in the scheduler's facts, nil if their shares and usage are not reported.
+// New returns the tree of the associations in the scheduler's facts, nil if their shares and usage are not reported.
 func New(facts *job.Facts) *Tree {
 	if facts == nil || facts.Weights == nil || len(facts.Shares) == 0 || len(facts.AccountShares) == 0 {
 		return nil

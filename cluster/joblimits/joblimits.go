@@ -42,8 +42,8 @@ type Key struct {
 }
 
 // Bound is a limit that applies to a job. Most are the limit's bounds. Counts are the amounts of the job that count in
-// the limit while it runs. Has are the amounts among them that the limit bounds for this job. An amount is 0 if another
-// limit takes precedence for it.
+// the limit while it runs. Has are the amounts among them that the limit bounds for this job. An amount of Has is 0 if
+// another limit takes precedence for it.
 type Bound struct {
 	Key
 	Most, Has, Counts Amounts
@@ -175,7 +175,7 @@ func Code(c *codec.Codec, s **Set) {
 // accounts and QOSs in lower case.
 func fold(name string) string { return strings.ToLower(name) }
 
-// bounds reports whether a limit keeps jobs from running at once.
+// bounds reports whether a limit bounds the amounts that jobs hold while they run at the same time.
 func bounds(l *job.Limit) bool {
 	return l.Jobs != 0 || l.Procs != 0 || l.Nodes != 0 || l.GPUs != 0 || l.Memory != 0 || l.RunMinutes.Procs != 0
 }
@@ -227,7 +227,7 @@ func (s *Set) Of(a *job.Attributes) []Bound {
 		return nil
 	}
 	var out []Bound
-	var taken [3]Kinds // the kinds that are bounded already, by the group of jobs that is added up
+	var taken [3]Kinds // by group of jobs (all, eachUser, eachAccount): the kinds that an earlier limit bounds
 	own, ofQueue := s.qosOf(a), s.queues[a.Queue]
 	first := []string{ofQueue, own}
 	if r := s.rules[own]; r != nil && slices.Contains(r.Flags, "OverPartQOS") {
@@ -316,7 +316,8 @@ const mostLevels = 32
 // Kinds is a set of kinds of amounts.
 type Kinds [kinds]bool
 
-// add adds a limit, without the kinds of amounts that an earlier limit bounds, and records the kinds that it bounds.
+// add appends the bound that a limit sets for a job. In Has it leaves out the kinds that an earlier limit bounds
+// (bounded). It adds the kinds that this limit bounds to now.
 func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *Kinds) []Bound {
 	l := &s.facts.Limits[limit]
 	if l.GPUType != "" && !strings.EqualFold(l.GPUType, a.GPUType) {

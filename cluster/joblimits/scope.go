@@ -54,7 +54,8 @@ func fits(pattern, name string) bool {
 	return name != "" && (ok && err == nil || pattern == name)
 }
 
-// eachOf returns the user, account or queue of a job for a limit that bounds each of them separately.
+// eachOf returns the user, account, group and queue of a job, as far as the limit bounds each of them separately,
+// joined by NUL bytes.
 func eachOf(s *job.Scope, a *job.Attributes) string {
 	var of []string
 	for _, each := range [...]struct {

@@ -94,7 +94,7 @@ func TestPass(t *testing.T) {
 	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC) // 02:30 in Berlin, and again an hour later
 	const second = time.Hour
 	for name, c := range map[string]struct {
-		near, after time.Duration // since the first pass; an unknown one has neither
+		near, after time.Duration // after the first of the two instants; unknown for an instant that is not set
 		want        time.Duration
 	}{
 		"nothing is known":                       {unknown, unknown, 0},

@@ -18,7 +18,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// All lines were written by hand from the documentation that the package comment names, because no LSF was available.
+// usage has the fields of lsfRusage. All lines in these tests were written by hand from the documentation that the
+// package comment names, because no LSF was available.
 
 const usage = "0.06 0.27 1480 0 -1 0 0 1477 0 0 0 0 -1 0 0 0 13 8 -1"
 

@@ -68,7 +68,7 @@ func (l lives) note(c cluster.Change) {
 	}
 }
 
-// parseFile returns the events of a file and the number of its bad lines.
+// parseFile returns the events of a file, and its bad lines with their numbers.
 func parseFile(tb testing.TB, f collector.Format, path string) (events []job.Event, bad []string) {
 	tb.Helper()
 	text, err := os.ReadFile(path)

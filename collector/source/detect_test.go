@@ -67,8 +67,8 @@ func (w *watched) want(t *testing.T, words string) {
 	}
 }
 
-// TestDetector proves that lines without events never make the format doubtful, however many they are. Lines of another
-// format do, once there are enough, even after a long pause and after right lines. A right line ends the doubt.
+// TestDetector proves that lines without events never make the format doubtful, however many they are. Enough lines of
+// another format make it doubtful, even after a long pause and after right lines. A right line ends the doubt.
 func TestDetector(t *testing.T) {
 	w := newWatched()
 	w.see(1000, "a, and nothing more")

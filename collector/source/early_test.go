@@ -61,7 +61,7 @@ func TestEarlyQuestion(t *testing.T) {
 		if len(a.at) < 3 || a.at[1] < 5*time.Second || a.at[1] > 5500*time.Millisecond {
 			t.Fatalf("asked at %v, want the second question a second after 4 s", a.at)
 		}
-		if gap := a.at[2] - a.at[1]; gap < 20*time.Second { // at 13.5 s at the earliest, and an interval later
+		if gap := a.at[2] - a.at[1]; gap < 20*time.Second { // due at 13.5 s or later, delayed by 13.5 s or more
 			t.Errorf("the question after the early one comes %v later", gap)
 		}
 		a.perInterval(t)

@@ -17,8 +17,8 @@ var (
 	roundsFlag = flag.Int("tail.rounds", 0, "rounds of each style of the crash tests; 0: 5, or 60 with WAITCAST_LONG")
 )
 
-// world is a scheduler that writes numbered lines, a rotation of its log, and a consumer that commits from time to time
-// and can be killed at any instant.
+// world simulates three parts: a scheduler, which writes numbered lines; the rotation of its log; and a consumer, which
+// commits from time to time and can be killed at any instant.
 type world struct {
 	*rig
 	rng       *rand.Rand

@@ -72,8 +72,8 @@ func TestNulHoleHuge(t *testing.T) {
 	})
 }
 
-// TestManyHoles proves that the tailer waits for all runs of NUL bytes that existed when the first one was found
-// together, not one after the other. The report has the beginnings of the lines.
+// TestManyHoles proves that the tailer waits once for all runs of NUL bytes that existed when it found the first one,
+// not for one run after the other. The report has the beginnings of the lines.
 func TestManyHoles(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\x00\n3\n\x004\n5\n\x00\x00\n")

@@ -114,7 +114,7 @@ func (m *masker) path(path string) string {
 	return strings.Join(elements, "/")
 }
 
-// kept reports whether an answer's member is not masked, because its text is one of a few words of the program.
+// kept reports whether the text of an answer's member is not masked, because it is one of a few words of the program.
 func kept(member string) bool {
 	switch member {
 	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute",

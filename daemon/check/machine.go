@@ -24,7 +24,8 @@ const (
 	unknownQueue = 4  // number of queues that is assumed if no queue is known
 )
 
-// These are the inotify watches that must remain for other programs. The values are a free choice.
+// These are the numbers of inotify instances and watches that must remain for other programs. The values are a free
+// choice.
 const (
 	fewInstances = 16
 	fewWatches   = 1024

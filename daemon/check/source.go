@@ -183,9 +183,9 @@ func accepts(f *collector.Format, o collector.Options, lines [][]byte) bool {
 	return !slices.ContainsFunc(lines, func(line []byte) bool { return parser.Parse(line, func(job.Event) {}) != nil })
 }
 
-// These limit the checks of times. A scheduler's clock may be wrong by some minutes. Zones differ by multiples of 15
-// minutes (tz database). The last record of a live log was written at the time in the record plus the maximum delay of
-// the scheduler.
+// These limit the checks of times. ahead is how wrong a scheduler's clock may be. Zones differ by multiples of quarter
+// (tz database), and at most by farZone. near is the maximum time from an event to the line that reports it. A live log
+// whose newest record is older than silent causes a warning.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
