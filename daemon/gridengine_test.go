@@ -309,7 +309,8 @@ type geWrong struct {
 // and one second to read them.
 const lag = 2 * time.Second
 
-// compareNow runs qstat once and records all differences from the pictures of a second before to lag after.
+// compareNow runs qstat once. It records the states of jobs in qstat's output that no picture shows, and those in the
+// pictures that qstat does not show. The pictures are those from a second before the call to lag after it.
 func (c *geCluster) compareNow(daemons []*running, i int, seen *agreement) {
 	c.t.Helper()
 	views := make([][]map[string]string, len(daemons))

@@ -281,7 +281,7 @@ func (k *killer) life() {
 			}
 		}
 	}
-	if steps > 0 && k.rng.IntN(4) > 0 { // while the daemon processes the new lines, which takes half a millisecond
+	if steps > 0 && k.rng.IntN(4) > 0 { // kill while the daemon processes a new line, which takes half a millisecond
 		k.writer.grant(1)
 		steps--
 		<-time.After(time.Duration(k.rng.Int64N(int64(1500 * time.Microsecond))))

@@ -64,8 +64,8 @@ func (r *running) sees(at time.Time) bool {
 	return w.AsOf.Equal(at)
 }
 
-// churn returns n lines a second apart. Jobs of 3 processors are submitted, started and ended in turn, so that 20 of
-// them run, behind five jobs that always wait.
+// churn returns n lines a second apart. Five jobs as large as the machine are submitted first and always wait. Then
+// jobs of 3 processors are submitted, started and ended in turn, so that 20 of them run at a time.
 func churn(begin time.Time, n int) []record {
 	at := begin
 	rec := func(id int) pbs.Record {

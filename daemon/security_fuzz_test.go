@@ -284,7 +284,8 @@ func TestMalformedRequests(t *testing.T) {
 	case testing.Short():
 		total = 2_000
 	}
-	// There is one slot for each sender. Senders close their side at once, and a disconnected client never gets a slot.
+	// Each sender has a slot for expensive requests. A request without one would wait for it in vain: senders close
+	// their side at once, and a disconnected client gets no slot.
 	s := newSite(t, "accounting", "limits: {expensive: 4}\n")
 	log := workload(t, 4, 100)
 	s.add(t, text(log))

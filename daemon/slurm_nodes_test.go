@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// nodeCase has jobs that leave processors free on two nodes, and one job that must nevertheless wait for the end of one
-// of them.
+// nodeCase has two jobs that leave processors free on two nodes, and a third job that must nevertheless wait until one
+// of the two ends.
 type nodeCase struct {
 	name    string
 	holders [2][]string // options of sbatch

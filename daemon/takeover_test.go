@@ -118,7 +118,7 @@ func TestTakeoverOnAnotherHost(t *testing.T) {
 		holder = 1 - holder
 		eventually(t, "the other host takes over", hosts[holder].collects)
 	}
-	comeBack := func() { // once the other host's position is in its own files, because both are on one disk here
+	comeBack := func() { // only once the holder's position has inodes of its own files: here both hosts share a disk
 		must(t, os.Rename(folders[1-holder]+".down", folders[1-holder]))
 		hosts[1-holder].start()
 	}

@@ -171,7 +171,7 @@ func TestNothingPrivate(t *testing.T) {
 	eventually(t, "the log is read", func() bool {
 		v := d.Views()[0]
 		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute)) &&
-			// This keeps the daemon degraded.
+			// An untried source keeps the daemon degraded.
 			!slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.Tried() })
 	})
 	var archive bytes.Buffer

@@ -480,8 +480,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestStoreFolder proves that an impossible store gives a finding, and that a store of another kind adds its own
-// findings.
+// TestStoreFolder proves that an impossible path of the database gives a finding.
 func TestStoreFolder(t *testing.T) {
 	s := newSite(t)
 	s.write("file", "", s.now)
