@@ -264,7 +264,8 @@ func (w *change) insert(c *entryColumns, from int) error {
 	return nil
 }
 
-// mustHave returns an error unless entries that are committed again are equal to the stored ones.
+// mustHave checks entries that are committed again. It returns a *modelstore.SeqError for the first one whose key
+// (cluster, job, attempt, kind) is not in the journal.
 func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
 	for from := 0; from < len(entries); from += chunk {
 		part := c.slice(from, min(len(entries), from+chunk))

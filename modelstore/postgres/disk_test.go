@@ -17,7 +17,7 @@ func long(t testing.TB) {
 	}
 }
 
-// smallDisk mounts a file system in memory with a size of mib MiB.
+// smallDisk returns the folder of a file system of mib MiB in memory, which is removed at the end of the test.
 func smallDisk(t testing.TB, mib int) string {
 	t.Helper()
 	long(t)
@@ -36,7 +36,7 @@ func smallDisk(t testing.TB, mib int) string {
 	return dir
 }
 
-// fillDisk writes a file of a number of bytes, and returns a function that removes it.
+// fillDisk writes a file of size bytes into dir, and returns a function that removes the file.
 func fillDisk(t testing.TB, dir string, size int) func() {
 	t.Helper()
 	path := filepath.Join(dir, "filler")

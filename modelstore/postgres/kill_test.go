@@ -172,8 +172,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// writeBeside makes the writes of an import, of a rebuild and of the writer's own maintenance. These writes must not
-// make the store forget a batch with an unknown outcome.
+// writeBeside makes the writes of an import, of a rebuild and of maintenance. They must not make the store forget a
+// batch whose outcome is unknown.
 func writeBeside(t *testing.T, s *Store, n int) {
 	t.Helper()
 	must(t, s.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", n, 100)))
@@ -190,8 +190,8 @@ func writeBeside(t *testing.T, s *Store, n int) {
 	must(t, s.Commit(t.Context(), modelstore.Batch{BadLines: []modelstore.BadLine{line}}))
 }
 
-// TestUnknownOutcome covers a batch whose COMMIT got no answer. When the batch is committed again, it counts as stored,
-// with its bad lines, if the server had made the COMMIT. Otherwise it is stored then.
+// TestUnknownOutcome covers a batch whose COMMIT got no answer. When the batch is committed again, it and its bad lines
+// are stored only if the server had not made that COMMIT.
 func TestUnknownOutcome(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	for n, made := range []bool{true, false, true} {

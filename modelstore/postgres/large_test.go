@@ -16,7 +16,7 @@ import (
 // inFull reports whether the long tests run.
 func inFull() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
-// ledgerSize returns the size of the ledger of TestLargeLedger, which covers fourteen months.
+// ledgerSize returns the numbers of rows and of spaces in TestLargeLedger.
 func ledgerSize() (rows, spaces int) {
 	if inFull() {
 		return 1_000_000, 10
@@ -93,7 +93,7 @@ func TestLargeLedger(t *testing.T) {
 	splitLarge(t, server, size, took)
 }
 
-// splitLarge upgrades the ledger of one space from the previous schema.
+// splitLarge upgrades a ledger of size rows from the schema before splitLedger, and passes the duration to took.
 func splitLarge(t *testing.T, server *pgtest.Server, size int, took func(string, time.Time)) {
 	url := server.NewDatabase(t)
 	olderSchema(t, url, splitLedger-1, "INSERT INTO waitcast.space (name) VALUES ('main')",

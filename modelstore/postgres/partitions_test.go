@@ -26,7 +26,8 @@ func closedAt(seq int64, at time.Time) modelstore.Row {
 	return r
 }
 
-// monthly returns n rows for each of some months.
+// monthly returns, for each of a number of months, n rows that are closed an hour apart. They begin at from in the
+// first month, a month after from in the second, and so on.
 func monthly(from time.Time, months, n int) (rows []modelstore.Row) {
 	for m := range months {
 		for i := range n {

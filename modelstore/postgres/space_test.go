@@ -84,7 +84,7 @@ func TestNewerSchema(t *testing.T) {
 }
 
 // TestOlderSchema proves that a row of an earlier version is read unchanged, and that the store can be used further.
-// The writing daemon upgrades the schema to the newest version, and a reader waits for that.
+// The writing daemon upgrades the schema to the newest version. Before that, a reader gets an error.
 func TestOlderSchema(t *testing.T) {
 	url := shared.NewDatabase(t)
 	const before = 3 // the version without the parts of a wait

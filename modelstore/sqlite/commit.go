@@ -178,7 +178,8 @@ func (w *batch) entry(ctx context.Context, insert *sql.Stmt, e *modelstore.Entry
 	return err
 }
 
-// mustHave returns an error unless an entry that is committed again is equal to the stored one.
+// mustHave returns a *modelstore.SeqError unless the journal has the key (cluster, job, attempt, kind) of an entry that
+// is committed again.
 func mustHave(ctx context.Context, has *sql.Stmt, e *modelstore.Entry, last int64) error {
 	var one int
 	err := has.QueryRowContext(ctx, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String()).Scan(&one)

@@ -112,7 +112,7 @@ func chunks(s *Store) (all []modelstore.HistoryChunk, err error) {
 	return all, nil
 }
 
-// wantContents returns the contents of a store after the batches of counted up to last.
+// wantContents returns the contents of a store after commits of counted batches with the entries 1 to last.
 func wantContents(last int64) *content {
 	b := counted(1, last)
 	c := &content{
@@ -223,7 +223,8 @@ func isDamagedSnapshot(err error) bool {
 	return ok
 }
 
-// checkAside checks that the file that was set aside has not changed, and that the new store is empty and works.
+// checkAside checks that the file that was set aside has as many bytes as data, and that the new store is empty and
+// works.
 func checkAside(t *testing.T, what string, s *Store, data []byte) {
 	t.Helper()
 	aside, err := os.ReadFile(s.Recovered().Path)
@@ -359,7 +360,7 @@ func TestFlippedSchema(t *testing.T) {
 	data, want := soundFile(t)
 	// The schema is itself a table. It begins on the first page, and has its texts there or on further pages. Leaf
 	// pages of tables are of kind 13: https://www.sqlite.org/fileformat2.html#b_tree_pages
-	var pages [][2]int // each from the first text to the end
+	var pages [][2]int // offsets of the texts on each such page: from the first text to the end of the page
 	for page := 0; page < len(data); page += 4096 {
 		header := max(100, page)
 		if from := bytes.Index(data[page:page+4096], []byte("CREATE ")); from >= 0 && data[header] == 13 {
@@ -433,8 +434,8 @@ func TestEmptiedTable(t *testing.T) {
 	}
 }
 
-// TestFlippedWAL proves that after damage to the WAL while no process ran, the store has the first commits, each whole,
-// or none.
+// TestFlippedWAL damages the WAL of a killed process. It proves that the store then has the first commits, each of them
+// whole, or none.
 func TestFlippedWAL(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "commit", path)

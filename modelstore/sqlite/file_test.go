@@ -71,8 +71,8 @@ func TestRelativePaths(t *testing.T) {
 	must(t, err)
 }
 
-// TestRestore proves that a backup is restored completely, that a store in use is not changed, nor an existing one
-// without permission, that a replaced store is kept, and that a damaged backup is refused.
+// TestRestore proves that a backup is restored completely, that a store is not replaced while it is in use or without
+// permission, that a replaced store is kept, and that a damaged backup is refused.
 func TestRestore(t *testing.T) {
 	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	path, backup, to := tempPath(t), tempPath(t), filepath.Join(t.TempDir(), "new", "w.db")
@@ -125,7 +125,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// exeOf returns a file that is no database.
+// exeOf returns the path of a file that is no database: the test binary.
 func exeOf(t testing.TB) string {
 	t.Helper()
 	exe, err := os.Executable()

@@ -87,7 +87,8 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// manyReaders uses more connections than are open, so that a new one is refused.
+// manyReaders takes ten connections for reading, more than are open. It checks that a new connection is refused with an
+// error that names the change of the file.
 func manyReaders(t *testing.T, s *Store, path string, change modelstore.FileChange) {
 	t.Helper()
 	for range 10 {

@@ -147,7 +147,7 @@ func makeOld(t *testing.T, version int, path string) {
 			c.seq, c.cluster, c.jobID, c.attempt, c.kind, c.time, c.submit, c.source, e.payload, c.sum(sum))
 		last = e.want.Seq
 	}
-	exec("UPDATE head SET last_seq = ?, crc = ?", last+1, sum.int(last+1).sum()) // the last number was also ignored
+	exec("UPDATE head SET last_seq = ?, crc = ?", last+1, sum.int(last+1).sum()) // the store ignored entry last+1
 	exec("INSERT INTO checkpoint VALUES ('pbs:/acct', x'00ff', ?)", sum.text("pbs:/acct").bytes([]byte{0, 255}).sum())
 	exec("INSERT INTO meta VALUES ('fingerprint', 'f1', ?)", sum.text("fingerprint").text("f1").sum())
 	exec("INSERT INTO bad_line (at, source, path, line, reason, message, text) VALUES (?, 'pbs:/acct', '/acct/1', 7, "+

@@ -432,7 +432,7 @@ func (s *Summary) histories(ctx context.Context, store modelstore.Portable, h di
 	return nil
 }
 
-// rest adds all data except the journal and the ledger to the summary.
+// rest adds all data except the journal, the ledger and the histories to the summary.
 func (s *Summary) rest(ctx context.Context, store modelstore.Portable, h digest) error {
 	checkpoints, err := store.Checkpoints(ctx)
 	if err != nil {

@@ -254,7 +254,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// forgetful is a store that loses the data that it receives.
+// forgetful is a store that changes a value of one row before it stores the rows.
 type forgetful struct{ modelstore.Portable }
 
 func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.Position) error {
@@ -288,7 +288,7 @@ func TestInterruptedHistory(t *testing.T) {
 	wantEqual(t, contentsOf(t, target), contentsOf(t, source))
 }
 
-// counted counts the stored chunks.
+// counted is a store that counts the chunks of histories that it receives.
 type counted struct {
 	modelstore.Portable
 	chunks int
@@ -320,7 +320,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// careless is a store that changes a byte of a chunk.
+// careless is a store that changes a byte in the second chunk of each history part before it stores the chunk.
 type careless struct{ modelstore.Portable }
 
 func (c careless) PutHistory(ctx context.Context, chunk modelstore.HistoryChunk) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Closed returns the keys of the events that a row of the ledger stands for. k has the time at which the row was
-// closed.
+// Closed returns the keys of the two events that a row of the ledger stands for: the submission, and the start or
+// cancellation. k has the row's values, and its Time is the time at which the row was closed.
 func Closed(k modelstore.Key, outcome string) []modelstore.Key {
 	submit, end := k, k
 	submit.Kind, submit.Time = job.Submit, k.Submit
