@@ -42,7 +42,7 @@ func (m model) sorted() []byend.Item {
 	return out
 }
 
-// draw draws the item with the given number. Instants often coincide, and some are +Inf.
+// draw returns a random item with the given number. Instants often coincide, and some are +Inf.
 func draw(t *rapid.T, id int) byend.Item {
 	at := float64(rapid.IntRange(0, 50).Draw(t, "at"))
 	if at == 50 {

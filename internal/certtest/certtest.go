@@ -29,7 +29,7 @@ type Authority struct {
 	serial int64
 }
 
-// New returns a new authority. Its files are in a folder of the test.
+// New returns a new authority. The file of its certificate is in a temporary folder of the test.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{TB: t, File: filepath.Join(t.TempDir(), "ca.pem"), Pool: x509.NewCertPool()}
@@ -44,8 +44,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue writes a certificate with a common name, for a server on loopback and for clients, and the key. Existing
-// files are replaced, each in one step.
+// Issue writes a certificate and its key into dir, and returns their paths. The certificate has name as common name,
+// and is for servers on loopback and for clients. Existing files are replaced, each in one step.
 func (a *Authority) Issue(dir, name string) (certFile, keyFile string) {
 	a.Helper()
 	template := a.template(name)
@@ -69,7 +69,8 @@ func (a *Authority) template(name string) *x509.Certificate {
 	}
 }
 
-// sign creates a key and a certificate for it. Without the key of a parent, the certificate is self-signed.
+// sign returns a new key and a certificate for it (DER), signed with the key by. If by is nil, the certificate is
+// self-signed.
 func (a *Authority) sign(template, parent *x509.Certificate, by *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 	a.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,5 +1,5 @@
-// Package codec saves and restores the learnt state of the daemon. Each type has one function that describes its
-// fields for both directions. The function passes pointers to a Codec. The Codec writes the values or sets them.
+// Package codec saves and restores the learnt state of the daemon. Each type has one function that describes its fields
+// for both directions: it passes pointers to the fields to a Codec, which writes their values or sets them.
 //
 // Save adds a header at the beginning and a checksum at the end. Load checks both. If Load refuses the bytes, it
 // returns an *Error. Equal values give equal bytes in every process. Reading never panics. The size of the input
@@ -21,8 +21,8 @@ type Codec struct {
 	Writer
 	Reader
 	Reading       bool
-	WithoutShared bool  // set by Copy: Hand then passes values without encoding them
-	handed        []any // values that Hand passed, in the order in which they are taken
+	WithoutShared bool  // set by Copy: Hand then assigns values without encoding them
+	handed        []any // values that Hand has read from one value and not yet assigned to the other, in order
 	kinds         []string
 	where         string // kinds of state, from the outermost, in which the first failure occurred
 }
@@ -38,10 +38,10 @@ func pass[T any](s *Codec, all []*T, read func(*Reader) T, write func(*Writer, T
 	}
 }
 
-// Real passes numbers that are finite, or NaN for unknown.
+// Real writes or reads numbers that are finite, or NaN for unknown. Reading refuses infinite ones.
 func (s *Codec) Real(all ...*float64) { pass(s, all, (*Reader).FiniteOrNaN, (*Writer).Real) }
 
-// Finite passes numbers that must not be NaN.
+// Finite writes or reads finite numbers. Reading refuses NaN and infinite ones.
 func (s *Codec) Finite(all ...*float64) {
 	s.Real(all...)
 	for _, v := range all {
@@ -51,7 +51,7 @@ func (s *Codec) Finite(all ...*float64) {
 	}
 }
 
-// Between passes numbers from low to high.
+// Between writes or reads numbers from low to high. Reading refuses all others.
 func (s *Codec) Between(low, high float64, all ...*float64) {
 	s.Real(all...)
 	for _, v := range all {
@@ -61,7 +61,7 @@ func (s *Codec) Between(low, high float64, all ...*float64) {
 	}
 }
 
-// Any passes numbers that may be infinite, or NaN.
+// Any writes or reads numbers that may be infinite, or NaN.
 func (s *Codec) Any(all ...*float64) { pass(s, all, (*Reader).Real, (*Writer).Real) }
 
 // Check marks the input as invalid unless ok is true. It has no effect when writing.
@@ -71,37 +71,37 @@ func (s *Codec) Check(ok bool, format string, args ...any) {
 	}
 }
 
-// Uint passes unsigned numbers.
+// Uint writes or reads unsigned numbers.
 func (s *Codec) Uint(all ...*uint64) { pass(s, all, (*Reader).Uint, (*Writer).Uint) }
 
-// Int passes numbers from 0 to 2^53.
+// Int writes or reads numbers from 0 to 2^53. Reading refuses larger ones.
 func (s *Codec) Int(all ...*int) { pass(s, all, (*Reader).number, (*Writer).number) }
 
-// Signed passes numbers that may be negative.
+// Signed writes or reads numbers that may be negative.
 func (s *Codec) Signed(all ...*int64) { pass(s, all, (*Reader).Signed, (*Writer).Signed) }
 
-// Hash passes numbers of 64 random bits, such as hash values, as eight bytes. Uint would need nine or ten.
+// Hash writes or reads numbers of 64 random bits, such as hash values, as eight bytes. Uint would need nine or ten.
 func (s *Codec) Hash(all ...*uint64) { pass(s, all, (*Reader).Hash, (*Writer).Hash) }
 
-// Number passes numbers of any type of integers.
+// Number writes or reads numbers of any type of integers. Reading refuses a number that the type cannot hold.
 func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](s *Codec, all ...*T) {
 	for _, v := range all {
 		wide := int64(*v)
 		if s.Signed(&wide); s.Reading {
-			if *v = T(wide); int64(*v) != wide { // like Between
+			if *v = T(wide); int64(*v) != wide { // Check would allocate its arguments every time
 				s.Failf("%d does not fit", wide)
 			}
 		}
 	}
 }
 
-// Flag passes booleans.
+// Flag writes or reads booleans.
 func (s *Codec) Flag(all ...*bool) { pass(s, all, (*Reader).Flag, (*Writer).Flag) }
 
-// Text passes strings.
+// Text writes or reads strings.
 func (s *Codec) Text(all ...*string) { pass(s, all, (*Reader).text, (*Writer).Text) }
 
-// Time passes instants, to the nanosecond and in UTC.
+// Time writes or reads instants, to the nanosecond and in UTC.
 func (s *Codec) Time(all ...*time.Time) {
 	for _, v := range all {
 		seconds, nanos := v.Unix(), v.Nanosecond()
@@ -115,7 +115,7 @@ func (s *Codec) Time(all ...*time.Time) {
 	}
 }
 
-// Blob passes bytes.
+// Blob writes or reads bytes.
 func (s *Codec) Blob(v *[]byte) {
 	if s.Reading {
 		*v = append([]byte(nil), s.Reader.Bytes()...)
@@ -124,7 +124,7 @@ func (s *Codec) Blob(v *[]byte) {
 	}
 }
 
-// Reals passes a slice of finite numbers or NaN.
+// Reals writes or reads a slice of finite numbers or NaN.
 func (s *Codec) Reals(v *[]float64) {
 	if s.Reading {
 		*v = s.Reader.reals()
@@ -133,15 +133,15 @@ func (s *Codec) Reals(v *[]float64) {
 	}
 }
 
-// Array passes the numbers of an array, finite or NaN. Its length is not saved, because the type defines it.
+// Array writes or reads the numbers of an array, finite or NaN. Its length is not saved, because the type defines it.
 func (s *Codec) Array(all []float64) {
 	for i := range all {
 		s.Real(&all[i])
 	}
 }
 
-// Sparse passes an array whose elements are mostly 0, as the indexes and values of the other elements, which are finite
-// or NaN. The length is not saved. Before reading, all elements of the array must be zero.
+// Sparse writes or reads an array whose elements are mostly 0, as the indexes and values of the other elements, which
+// are finite or NaN. The length is not saved. Before reading, all elements of the array must be zero.
 func (s *Codec) Sparse(all []float64) {
 	var used []int
 	for i, v := range all {
@@ -161,7 +161,7 @@ func (s *Codec) Sparse(all []float64) {
 	})
 }
 
-// Singles passes a slice of single-precision numbers.
+// Singles writes or reads a slice of single-precision numbers.
 func (s *Codec) Singles(v *[]float32) {
 	if s.Reading {
 		*v = s.Reader.singles()
@@ -170,14 +170,14 @@ func (s *Codec) Singles(v *[]float32) {
 	}
 }
 
-// Single passes single-precision numbers, which may be infinite or NaN.
+// Single writes or reads single-precision numbers, which may be infinite or NaN.
 func (s *Codec) Single(all ...*float32) { pass(s, all, (*Reader).Single, (*Writer).Single) }
 
 // mostAtOnce is the number of elements for which memory is allocated before they are read. More memory is allocated
 // as they are read. So a damaged length cannot allocate much.
 const mostAtOnce = 256
 
-// List passes a slice, element by element. Each element must need at least one byte when written.
+// List writes or reads a slice. each writes or reads one element, and must write at least one byte.
 func List[T any](s *Codec, v *[]T, each func(*T)) {
 	n := len(*v)
 	if s.Reading {
@@ -199,7 +199,7 @@ func List[T any](s *Codec, v *[]T, each func(*T)) {
 	}
 }
 
-// Optional passes a pointer to a value; nil means that the value is missing.
+// Optional writes or reads a pointer to a value; nil means that the value is missing. each writes or reads the value.
 func Optional[T any](s *Codec, v **T, each func(*T)) {
 	there := *v != nil
 	if s.Flag(&there); s.Reading {
@@ -212,14 +212,14 @@ func Optional[T any](s *Codec, v **T, each func(*T)) {
 	}
 }
 
-// Map passes a map whose keys are texts. See MapOf.
+// Map writes or reads a map whose keys are texts. See MapOf.
 func Map[T any](s *Codec, v *map[string]T, each func(*T)) {
 	MapOf(s, v, cmp.Compare[string], func(key *string) { s.Text(key) }, each)
 }
 
-// MapOf passes the entries of a map in the order of their keys, so that the bytes depend only on the content. key
-// passes a key, and each passes the value of a key. Reading creates a new map, and refuses keys that are out of order
-// or repeated. Writing does not change the map, because other goroutines may read it: each gets a copy of a value.
+// MapOf writes or reads the entries of a map in the order of their keys, so that the bytes depend only on the content.
+// key writes or reads a key, and each a value. Reading creates a new map, and refuses keys that are out of order or
+// repeated. Writing does not change the map, because other goroutines may read it: each gets a copy of a value.
 func MapOf[K comparable, T any](s *Codec, v *map[K]T, compare func(a, b K) int, key func(*K), each func(*T)) {
 	if s.Reading {
 		*v = map[K]T{}
@@ -246,7 +246,7 @@ func readMap[K comparable, T any](s *Codec, v map[K]T, compare func(a, b K) int,
 	})
 }
 
-// JSON passes a value as JSON text. It is for types that have a JSON form anyway.
+// JSON writes or reads a value as JSON text. It is for types that have a JSON form anyway.
 func (s *Codec) JSON(v any) {
 	if s.Reading {
 		if text := s.Reader.Bytes(); !s.Bad {

@@ -95,7 +95,8 @@ func drawSlice[T any](t *rapid.T, of *rapid.Generator[T]) (all []T) {
 	return all
 }
 
-// draw returns any value. Its maps are never nil, as in a value that was read.
+// draw returns a random part, with parts inside each other down to a depth of deep. Its maps are never nil, as in a
+// part that was read.
 func draw(t *rapid.T, deep int) part {
 	finite := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)
 	p := part{

@@ -126,8 +126,8 @@ func (s *Codec) Part(kind string, version uint64, fields func(*Codec)) {
 	s.kinds = s.kinds[:len(s.kinds)-1]
 }
 
-// Copy copies the fields of one value to another in memory, without the fields that copies share. The error is an
-// *Error.
+// Copy copies the fields of one value to another in memory. It sets WithoutShared, so that from and to leave out the
+// fields that the copies share. The error is an *Error.
 func Copy(from, to func(*Codec)) error {
 	out := &Codec{WithoutShared: true}
 	if from(out); out.Bad {

@@ -36,7 +36,7 @@ const (
 // Allowed describes in one line the texts that Parse accepts, for error messages and tables.
 const Allowed = AllowedWithUnit + " or seconds"
 
-// AllowedWithUnit describes the same texts except a number alone.
+// AllowedWithUnit describes the texts that Parse accepts, except a number alone.
 const AllowedWithUnit = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m)"
 
 // ParseError reports that a text is not a duration.
@@ -223,7 +223,8 @@ type total struct {
 	err   error
 }
 
-// field adds a whole number of units. The number must be less than below, unless below is 0.
+// field adds a whole number of units. If below is not 0, the number must be less than below and have at most two
+// digits.
 func (t *total) field(name, text string, below uint64, unit time.Duration) {
 	if t.err != nil {
 		return

@@ -30,7 +30,7 @@ func (p *page) line(text string) {
 
 func (p *page) heading(title string) { p.line(".Sh " + title) }
 
-// text writes paragraphs. Indented lines stay as they are.
+// text writes paragraphs, which are separated by empty lines. A paragraph that begins with a space is not wrapped.
 func (p *page) text(text string) {
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if strings.HasPrefix(paragraph, " ") {
@@ -54,7 +54,8 @@ func (p *page) filled(text string) {
 	}
 }
 
-// firstSentence returns the text up to the first full stop that a space and a letter that is not small follow.
+// firstSentence returns the text up to the first full stop before a space and a character that is not a small letter.
+// If there is none, it returns the whole text.
 func firstSentence(text string) string {
 	for end := 0; ; {
 		stop := strings.Index(text[end:], ". ")
@@ -118,7 +119,7 @@ func (p *page) seeAlso(pages []string) {
 }
 
 // escape prevents roff from interpreting text. It escapes backslashes, a control character at the beginning of a line,
-// and the dashes of options, which must be ASCII so that users can copy them.
+// and dashes: those of options must be ASCII so that users can copy them.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

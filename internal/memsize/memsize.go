@@ -59,7 +59,8 @@ func (v *Value) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value.
+// String implements pflag.Value. It returns the amount in the largest unit up to P in which it is at least 1, with at
+// most 6 digits, and "" for 0.
 func (v *Value) String() string {
 	if *v == 0 {
 		return ""

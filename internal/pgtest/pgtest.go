@@ -1,5 +1,5 @@
-// Package pgtest starts a private PostgreSQL server for tests. The server uses a folder of its own with a Unix socket,
-// and no password. It is removed at the end.
+// Package pgtest starts private PostgreSQL servers for tests. A server has a folder of its own with a Unix socket, and
+// needs no password. The folder is removed at the end.
 package pgtest
 
 import (

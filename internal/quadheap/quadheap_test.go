@@ -35,7 +35,7 @@ func TestHeapSorts(t *testing.T) {
 	})
 }
 
-// TestTurns proves that while items are added and removed, they are taken in order, by First and Due as by Pop.
+// TestTurns proves that while items are added and removed, First, Due and Pop give the same results as a sorted slice.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h quadheap.Heap

@@ -1,6 +1,7 @@
 // Package signals catches the signals of a daemon from the start of its process. It catches them while packages are
 // initialized, which takes some time in a large program, and not only when main runs. A process that imports the
-// package must either receive the signals (Terminated, Hangups) or restore their default effect (stop, EndOnHangup).
+// package must either receive the signals (Terminated, Hangups) or restore their default effect (with the function that
+// Terminated returns, or EndOnHangup).
 package signals
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Decode decodes a part of a snapshot. It leaves out live flags, counters, and the counters of records that changed
-// nothing, because these are not in the journal.
+// Decode returns the JSON value of a part of a snapshot. It leaves out the fields live, replayed, duplicates and
+// orphans, because they are not in the journal.
 func Decode(data []byte) (any, error) {
 	_, _, fields, err := codec.Open(data)
 	if err != nil {
@@ -43,9 +43,8 @@ func strip(v any) any {
 	return v
 }
 
-// joinMade adds the counts of decided forecasts that were made live to the counts of those that were made later,
-// because it depends on when the daemon ran which forecasts were made live. It leaves out the newest forecasts of each
-// kind, because they differ.
+// joinMade replaces the counts of decided forecasts that were made live, and of those that were made later, by their
+// sums. It removes the newest forecasts of each kind. These data depend on when the daemon ran.
 func joinMade(decisions map[string]any) {
 	delete(decisions, "newest")
 	counts, _ := decisions["counts"].(map[string]any)

@@ -62,10 +62,10 @@ func SetNumber(t testing.TB, data []byte, place int, write func(*codec.Codec)) [
 	})
 }
 
-// Real returns a function that writes a number.
+// Real returns a function that writes a number with Codec.Any.
 func Real(v float64) func(*codec.Codec) { return func(c *codec.Codec) { c.Any(&v) } }
 
-// Signed returns a function that writes a number.
+// Signed returns a function that writes a number with Codec.Signed.
 func Signed(v int64) func(*codec.Codec) { return func(c *codec.Codec) { c.Signed(&v) } }
 
 // EditJSON changes the JSON in saved state that has no other field. It returns the state with a correct checksum.
@@ -148,7 +148,8 @@ func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
 }
 
 // Fuzz overwrites parts of saved state and corrects the checksum. A value from fresh must then refuse the state with a
-// *codec.Error, or it must work in use. Reading must allocate no more than a multiple of the size.
+// *codec.Error, or accept it. use, unless nil, tries a value that accepted it. Reading may allocate 16 MiB, and 4096
+// bytes more for each byte of the state.
 func Fuzz(f *testing.F, data []byte, fresh func() codec.Savable, use func(*testing.T, codec.Savable)) {
 	f.Helper()
 	kind, version, good := Split(f, data)
