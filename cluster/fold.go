@@ -348,7 +348,7 @@ func (f fold) finish(j *Job, ev job.Event) {
 	ev.Times.Start = or(ev.Times.Start, j.Start)
 	ev.Times.End = later(or(ev.Times.End, ev.Time), ev.Times.Start) // a lifetime is never below 0
 	if j.Attempt > 0 {
-		// With an earlier end it would look like the end of an earlier attempt.
+		// With an earlier end the event would look like the end of an earlier attempt.
 		ev.Times.End = later(ev.Times.End, j.Submit)
 	}
 	f.before(&ev)
@@ -455,7 +455,7 @@ func (f fold) update(ev job.Event) Verdict {
 		}
 	}
 	if !next.Held {
-		next.Reason = "" // the reason must not come from another job
+		next.Reason = "" // a reason is kept only for a held job
 	}
 	said := next
 	said.Updated = j.Updated

@@ -183,7 +183,8 @@ type killer struct {
 	window           time.Duration
 }
 
-// shortest is the minimum of killer.window, the maximum time from serving to the kill.
+// shortest is the minimum of killer.window. The window is the maximum time from the moment at which a daemon serves to
+// its kill.
 const shortest = 200 * time.Millisecond
 
 // reckon increases the time until daemons are killed if they make no progress, as on a slow machine, and otherwise

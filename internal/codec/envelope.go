@@ -106,7 +106,8 @@ func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(
 	return nil
 }
 
-// Part passes a value of a kind as a part of another value.
+// Part writes or reads a value that is a part of another value, with a kind and a version of its own. Reading refuses
+// another kind or version.
 func (s *Codec) Part(kind string, version uint64, fields func(*Codec)) {
 	s.kinds = append(s.kinds, kind)
 	name, number := kind, version

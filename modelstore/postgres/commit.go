@@ -221,7 +221,7 @@ func (w *change) run(fn func(*change) error, token string) error {
 	return w.tx.SendBatch(w.ctx, &w.later).Close()
 }
 
-// entries appends entries to the journal.
+// entries appends entries to the journal. Entries up to lastSeq must be stored already: see mustHave.
 func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
 	if len(entries) == 0 {
 		return nil

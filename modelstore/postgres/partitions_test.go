@@ -55,7 +55,7 @@ func ledgerTables(t testing.TB, s *Store) map[string]int64 {
 	return all
 }
 
-// planned returns the tables of the ledger that the plan of a statement reads, in order.
+// planned returns the names of the ledger's tables that a statement reads when it runs, sorted.
 func planned(t testing.TB, s *Store, text string, args ...any) []string {
 	t.Helper()
 	rows, err := s.pool.Query(t.Context(), "EXPLAIN (ANALYZE, COSTS OFF) "+text, args...)
@@ -122,8 +122,8 @@ func TestLedgerByMonth(t *testing.T) {
 	}
 }
 
-// TestPartitionsWaitForQueries proves that there is no deadlock with a query that has locked the ledger but not yet the
-// tables below it: the first commit of a space creates its tables after the query.
+// TestPartitionsWaitForQueries proves that the first commit of a space causes no deadlock with a query that has locked
+// the ledger but not yet the tables below it. The commit waits for the query before it creates the tables of the space.
 func TestPartitionsWaitForQueries(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	query, err := s.pool.Begin(t.Context())

@@ -118,7 +118,7 @@ func oldSnapshots() []modelstore.Snapshot {
 	}
 }
 
-// makeOld makes a database as the program with that schema left it.
+// makeOld makes a database at path as the program with schema version left it.
 func makeOld(t *testing.T, version int, path string) {
 	db, err := openDB(path, map[string][]string{"_pragma": {"journal_mode(WAL)"}})
 	must(t, err)
@@ -208,7 +208,7 @@ func insertOldRows(t *testing.T, exec func(string, ...any), version int) {
 	}
 }
 
-// makeTestdata makes the files that do not exist.
+// makeTestdata makes those of the files testdata/schema-N.db.gz, N from 1 to versions, that do not exist.
 func makeTestdata(t *testing.T, versions int) {
 	for version := 1; version <= versions; version++ {
 		name := oldName(version)
@@ -234,7 +234,7 @@ func oldName(version int) string {
 	return filepath.Join("testdata", fmt.Sprintf("schema-%d.db.gz", version))
 }
 
-// unpackOld returns the path of a decompressed old database.
+// unpackOld decompresses the database with schema version, and returns the path of the copy.
 func unpackOld(t *testing.T, version int) string {
 	t.Helper()
 	file, err := os.Open(oldName(version))
