@@ -95,7 +95,8 @@ type Pool struct {
 	// Own has the capacity of the nodes of a queue, for queues that cannot use all nodes of the pool.
 	Own map[string]Vector
 	// Total is the configured or reported capacity, including nodes that are down or in an outage. It is 0 in a
-	// dimension without such a value. OwnTotal has the same for queues that cannot use all nodes.
+	// dimension without such a value. OwnTotal is such a capacity of the nodes of a queue, for queues that cannot use
+	// all nodes.
 	Total    Vector
 	OwnTotal map[string]Vector
 	// Outages reduce the capacity now or later; sorted by their beginnings.

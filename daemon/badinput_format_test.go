@@ -154,9 +154,9 @@ func TestOneShotTellsOfSnapshots(t *testing.T) {
 	}
 }
 
-// TestFutureIsSaidOnce proves for every format with local times that records with times in the future, as a wrong time
-// zone causes, are set aside, and that this is reported once, with the key to correct. They are used when later lines
-// show the offset. Records that deviate from the offset stay set aside.
+// TestFutureIsSaidOnce covers every format with local times. It proves that records with times in the future are set
+// aside, and that this is reported once, with the key to correct. (A wrong time zone causes such times.) The records
+// are used when later lines show the offset. Records that deviate from the offset stay set aside.
 func TestFutureIsSaidOnce(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for format, line := range map[string]func(w io.Writer, id int, at time.Time){

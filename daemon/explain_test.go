@@ -19,7 +19,7 @@ func (s *site) configure(t *testing.T, lines string) {
 }
 
 // TestConfiguredPolicy proves that answers name the policy that is configured for a cluster or a pool, even after a
-// restart with another one, and that a forecast names the running job for whose end it waits, without its user.
+// restart with another one, and that a forecast names the running job whose end it waits for, but not that job's user.
 func TestConfiguredPolicy(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b, c := life{"1.t", machine - 16, 0, 1, 0}, life{"2.t", 32, 2, 0, 0}, life{"3.t", 1, 3, 4, 5}

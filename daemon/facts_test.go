@@ -97,7 +97,7 @@ func TestFacts(t *testing.T) {
 // snapshots returns the number of successful calls of the commands.
 func (r *running) snapshots() int {
 	var n int
-	// 0 before the first call
+	// n stays 0 before the first call, because there is no such metric yet.
 	_, _ = fmt.Sscan(r.metric(`waitcast_snapshot_seconds_count{cluster="main",source="main/slurm-facts"}`), &n)
 	return n
 }

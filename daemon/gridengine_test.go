@@ -15,9 +15,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealGridEngine proves on a real Grid Engine that in the end the daemon's data of every job equals Grid Engine's
-// own data, also for jobs of each awkward kind, and that until then its picture equals the output of qstat at random
-// instants. With WAITCAST_LONG=1 there are 300 ordinary jobs instead of 60.
+// TestRealGridEngine proves two things on a real Grid Engine. At random instants the daemon's picture equals the output
+// of qstat. In the end the daemon's data of every job equals Grid Engine's own data, also for jobs of each awkward
+// kind. With WAITCAST_LONG=1 there are 300 ordinary jobs instead of 60.
 func TestRealGridEngine(t *testing.T) {
 	t.Parallel() // the test waits for jobs most of the time
 	jobs, instants := 60, 20

@@ -131,8 +131,8 @@ func historyFormats() map[string]func(jobs []ran) string {
 	}
 }
 
-// ledgerSince returns the rows of jobs that were submitted at or after an instant, without the fields that depend on
-// when the rows were closed and whether the records were read as they happened.
+// ledgerSince returns the rows of jobs that were submitted at or after an instant. It clears Seq, Replayed and Served,
+// because they depend on when the records were read.
 func ledgerSince(rows []modelstore.Row, from time.Time) map[string]modelstore.Row {
 	out := map[string]modelstore.Row{}
 	for _, r := range rows {

@@ -49,8 +49,8 @@ func TestLogLevelFallsBack(t *testing.T) {
 	})
 }
 
-// TestLogLevelNewestCounts proves that a later change replaces an earlier one together with its end, and that a reload
-// changes the level that returns.
+// TestLogLevelNewestCounts proves that a later change replaces an earlier change and its end, and that a reload changes
+// the level to which the log returns at the end of a change.
 func TestLogLevelNewestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _, _ := leveled()

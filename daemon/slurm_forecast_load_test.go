@@ -27,7 +27,7 @@ const (
 
 // planned is a job of the load.
 type planned struct {
-	after       time.Duration // earliest time of submission after the first
+	after       time.Duration // earliest time of submission, counted from the first one
 	user, queue string
 	nodes, cpus int
 	minutes     int

@@ -23,11 +23,11 @@ type limitCase struct {
 	holders, asker string // users
 	procs          int    // processors of each job
 	needs          string // options of sbatch of each job for GPUs or memory
-	query          string // the same as parameters of GET /v1/wait
+	query          string // parameters of GET /v1/wait for the same job
 }
 
 // held returns the options for a job of the holders. In the account chemistry a limit of their QOS takes precedence
-// over the account's limit. So the latter does not bound these jobs, but they count in it.
+// over the account's limit. So the account's limit does not bound these jobs, but they count in it.
 func (l *limitCase) held() []string {
 	flags := l.flags(l.holders)
 	if l.account == "chemistry" {

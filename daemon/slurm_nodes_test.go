@@ -21,7 +21,7 @@ type nodeCase struct {
 	name    string
 	holders [2][]string // options of sbatch
 	asker   []string
-	query   string // the same request for GET /v1/wait
+	query   string // parameters of GET /v1/wait for the asker's job
 }
 
 // TestRealSlurmNodesDecide uses a real Slurm with free processors, on which fragmented GPUs, fragmented memory or nodes

@@ -158,7 +158,7 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// If the job is unknown, neither has content.
+		// The body is either a list of jobs or one job. If the job is unknown, it is neither.
 		_, _ = json.Unmarshal(body, &jobs), json.Unmarshal(body, &one)
 		return jobs, one
 	}

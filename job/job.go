@@ -103,7 +103,7 @@ type Attributes struct {
 	// Throttle is the maximum number of running tasks of the job's array; NoThrottle if there is no maximum.
 	Throttle int
 	// Nice is the amount by which a user or an administrator lowered the priority; it is negative if the priority was
-	// raised. NoNice means that the change was undone. 0 means that the record does not have it, or that nothing was
+	// raised. NoNice means that the change was undone. 0 means that the record has no nice value, or that nothing was
 	// changed.
 	Nice int64 `json:",omitempty"`
 	// Settled is the first reason for the wait on which two consecutive listings agreed, in the scheduler's word,

@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestCauseOf proves the class of each of Slurm's reasons (job_reason_string in src/common/slurm_protocol_defs.c, and
-// the descriptions that src/slurmctld/job_scheduler.c and node_scheduler.c put in their place), by what a user can do
-// about it.
+// TestCauseOf proves the class of each of Slurm's reasons: what a user can do about it. The reasons are those of
+// job_reason_string (src/common/slurm_protocol_defs.c), and the descriptions that src/slurmctld/job_scheduler.c and
+// node_scheduler.c put in their place.
 func TestCauseOf(t *testing.T) {
 	for reason, want := range map[string]job.Cause{
 		"None": job.NoCause, "Resources": job.Resources, "Priority": job.Priority,

@@ -2,9 +2,9 @@
 // event in the life of a job. It defines the interface of the observers of these events, and it orders the events of
 // one instant.
 //
-// The picture of a cluster (package cluster) orders nothing: its changes come in the order of the events. An
-// [Observer] follows them one by one. A [Sequencer] sorts the changes of one instant, so that those that a forecast
-// of that instant may use come first.
+// The picture of a cluster (package cluster) orders nothing: its changes come in the order of the events. An [Observer]
+// follows them one by one. A [Sequencer] sorts the changes of one instant: those that a forecast of that instant may
+// use come first.
 package changes
 
 import (

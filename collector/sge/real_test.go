@@ -145,9 +145,9 @@ func TestRealReporting(t *testing.T) {
 	}
 }
 
-// TestRealStartsAreLive proves that the start that the reporting file reports immediately equals the start in the
-// accounting file within a second, because one comes from the master's clock and the other from the execution host's.
-// The start is never taken from the record of the end.
+// TestRealStartsAreLive proves that the start that the reporting file reports at once is within a second of the start
+// in the accounting file. The first is by the master's clock, the second by the execution host's. The start is never
+// taken from the record of the end.
 func TestRealStartsAreLive(t *testing.T) {
 	want := accounts(t)
 	text, err := os.ReadFile(refdata.Shared(t, samples+"reporting"))

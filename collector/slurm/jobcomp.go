@@ -253,8 +253,8 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	return t, checkOrder(&t)
 }
 
-// endTime parses the end. The end is close to the time at which the record was written, so that time resolves an end
-// that local clocks show twice.
+// endTime parses the end. If local clocks show the end twice, it takes the instant close to the time at which the
+// record was written.
 func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	p.clock.day.Near(p.now)
 	p.clock.day.After(p.newest)

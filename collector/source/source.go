@@ -74,8 +74,8 @@ type Delivery struct {
 	Answered bool
 	// CaughtUp is true if there was nothing more to read.
 	CaughtUp bool
-	// Read is the time of reading, by the daemon's clock. No event can be later. It is zero in a log that is read
-	// once, for which that clock does not matter.
+	// Read is the time of reading, by the daemon's clock. No event can be later. It is zero for a log that is read
+	// once, because that clock does not matter there.
 	Read time.Time
 	// Since is the last time before these lines at which the reader was at the end of the log, so they were written
 	// after it. It is zero for lines that were written before the reader started, or while the log could not be read.

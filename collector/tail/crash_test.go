@@ -384,7 +384,7 @@ func TestCrashes(t *testing.T) {
 		{"rename dated, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameDated, nil},
 		{"copytruncate", func(w *world) { w.reopen("log") }, (*world).copyTruncate, []Reason{Truncated, Copied}},
 	}
-	for _, i := range []int{0, 1, 3, 4, 5, 6, 7} { // the same with an archive that is imported first
+	for _, i := range []int{0, 1, 3, 4, 5, 6, 7} { // these styles again, with an archive that is imported first
 		s := styles[i]
 		cfg := s.cfg
 		s.name += ", archive"

@@ -4,8 +4,8 @@
 //
 // One Tailer follows one source: a file with its rotated predecessors, or a directory of date-named files. All reading
 // happens inside Next, in the caller's goroutine, so a slow caller slows the reading. The only goroutine of the package
-// turns file system events into wake-ups. They only save time: a slow poll suffices for correct results, because NFS
-// has no such events.
+// turns file system events into wake-ups. The wake-ups only save time: a slow poll suffices for correct results,
+// because NFS has no such events.
 //
 // A tailer keeps a small table of the known files. Of each file it has the device and inode, a hash of the head, a hash
 // of the bytes just before the offset, the offset and the line number. This table is the checkpoint. After a restart a

@@ -305,7 +305,8 @@ func rotatedAtRandom(r *rig, seed uint64) {
 	}
 }
 
-// take takes a batch, checks that its lines are the next ones, and commits it.
+// take takes a batch, checks that its lines are the next ones, and commits it. It returns the new number of committed
+// lines.
 func (w *rotatingWriter) take(committed int) int {
 	w.t.Helper()
 	w.clock.now = w.clock.now.Add(time.Duration(w.rng.IntN(1500)) * time.Millisecond)

@@ -156,7 +156,7 @@ func TestWell(t *testing.T) {
 func TestTimeZone(t *testing.T) {
 	berlin := time.FixedZone("", 2*3600)
 	for name, c := range map[string]struct {
-		record, written time.Duration // both are times before now
+		record, written time.Duration // how long before now the record's time is, and how long ago it was written
 		zone            *time.Location
 		status          check.Status
 		words           string

@@ -73,7 +73,7 @@ func Command(pages func(root *cobra.Command, date time.Time) (map[string]string,
 // pageMode is the file mode of a page: everybody may read it.
 const pageMode fs.FileMode = 0o644
 
-// Write writes pages by name into a folder.
+// Write writes pages into a folder, each into a file with its name.
 func Write(dir string, pages map[string]string) error {
 	for name, text := range pages {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), pageMode); err != nil {
