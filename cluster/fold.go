@@ -146,7 +146,7 @@ func (f fold) apply(ev job.Event) Verdict {
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
-		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // otherwise of an attempt without another record
+		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // a record with the start of j is of this attempt
 	}
 	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) ||
 		ev.Kind == job.Requeue && f.recordedBefore(j, ev) {

@@ -178,7 +178,7 @@ func TestRealSlurmFailover(t *testing.T) {
 	d.eventually("it runs", func() bool { return runs(third) })
 	c.run("scancel", third)
 	d.eventually("it is over", func() bool { return !runs(third) })
-	d.eventually("the second stands in for the first", func() bool { // as long as it has something to log
+	d.eventually("the second stands in for the first", func() bool { // the second one must log something
 		_, _ = c.try("sbatch", "--parsable", "--output=/dev/null", "--chdir=/tmp", "--wrap", "true")
 		return d.standsBy("one", "two")
 	})

@@ -266,7 +266,7 @@ func (k *killer) life() {
 				k.t.Fatalf("a daemon ended by itself: %s", p.stderr.String())
 			}
 			url = nil
-			if k.reloads { // in every life that serves, even a short one, and then at random
+			if k.reloads { // reload in every life that serves, even a short one
 				k.reload(p)
 			}
 			if instant == nil {

@@ -15,8 +15,8 @@ import (
 
 // reading has the resources that a waitcastd used to follow a log to its end and to answer the first requests.
 type reading struct {
-	wall, cpu     time.Duration // until the log was read
-	scrape        time.Duration // the slower of two
+	wall, cpu     time.Duration // time until the log was read
+	scrape        time.Duration // duration of the slower of two scrapes of /metrics
 	metrics, page int           // size in bytes of /metrics and of a page of /v1/accuracy
 	peak          int           // peak memory of the process in KiB, VmHWM
 }

@@ -20,7 +20,7 @@ import (
 type crowd struct {
 	jobs, queues, users int
 	seed                uint64
-	queue               func(number int) string // nil: q0, q1, ...
+	queue               func(number int) string // returns the name of a queue; nil means q0, q1, ...
 }
 
 // text returns the PBS accounting log: every job is queued, started and ended.

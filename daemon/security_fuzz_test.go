@@ -294,7 +294,7 @@ func TestMalformedRequests(t *testing.T) {
 	d.caughtUp()
 	o := &reception{seen: map[string]map[int]int{}}
 	address := d.Addr().String()
-	m := &mangler{rand.New(rand.NewPCG(fuzzSeed, 1))} //nolint:gosec // the same requests in each run
+	m := &mangler{rand.New(rand.NewPCG(fuzzSeed, 1))} //nolint:gosec // the same ones each time
 	makers := m.generators()
 	run := func(n int) {
 		jobs := make(chan malformed, 64)

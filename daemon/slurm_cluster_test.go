@@ -67,7 +67,7 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 		if err == nil {
 			return c
 		}
-		log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log")) // may not be there
+		log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log")) // the log may not exist
 		if strings.Contains(string(log), "getaddrinfo() failed") {
 			t.Skip("real Slurm: it resolves even 127.0.0.1 only where there is a network")
 		}

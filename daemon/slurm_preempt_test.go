@@ -21,7 +21,7 @@ func TestRealSlurmPreemption(t *testing.T) {
 	for range 8 {
 		c.sbatch("sleep 500", "-p", "short", "-t", "10", "--qos=low", "--account=physics")
 	}
-	var full time.Time // until the first of the jobs of QOS low ends by itself
+	var full time.Time // the machine is full until then, because no job of QOS low ends by itself earlier
 	d.eventually("jobs of QOS low fill the machine, and are known", func() bool {
 		v, low := d.Views()[0], 0
 		for _, j := range v.Running {

@@ -41,9 +41,9 @@ type Key struct {
 	Of    string
 }
 
-// Bound is a limit that applies to a job. Most are the limit's bounds. Counts are the amounts of the job that count in
-// the limit while it runs. Has are the amounts among them that the limit bounds for this job. An amount of Has is 0 if
-// another limit takes precedence for it.
+// Bound is a limit that applies to a job. The field Most has the amounts that the limit allows. Counts has the amounts
+// of the job that count in the limit while it runs. Has has those of them that the limit bounds for this job: an amount
+// of Has is 0 if another limit takes precedence for it.
 type Bound struct {
 	Key
 	Most, Has, Counts Amounts

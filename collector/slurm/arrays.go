@@ -34,9 +34,10 @@ func throttleTasks(rows []row) {
 }
 
 // arrays compares the rows of arrays with the picture. Such a row represents the waiting tasks that have no row of
-// their own. It runs after all other rows. The picture may separate a task from its array at another time than squeue,
-// so two corrections are made. Tasks that squeue shows as just started are subtracted once the log reports their start.
-// Tasks that are separate only in the picture were reported after squeue began its work, or wait again on their own.
+// their own. arrays runs after the comparison of all other rows. The picture may separate a task from its array at
+// another time than squeue, so the number of tasks is corrected twice. Tasks that squeue shows as just started are
+// added: they leave the array when the log reports their start. Tasks that are separate only in the picture are
+// subtracted: they were reported after squeue began its work, or wait again on their own.
 func (c *comparison) arrays(rows []row) {
 	var apart map[string][]int64
 	for i := range rows {

@@ -94,7 +94,7 @@ func blocked(state, reason string) bool {
 // row is one line of squeue.
 type row struct {
 	id      string
-	number  int64 // orders the rows of one submission
+	number  int64 // job number, which orders rows with equal submission times
 	phase   phase
 	stopped bool // the job's processors are taken away temporarily
 	blocked bool

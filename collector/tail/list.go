@@ -56,7 +56,7 @@ func (t *Tailer) scanListing() listing {
 	return now
 }
 
-// after copies the observations of an earlier listing of the same names.
+// after sets begun of each file, from the sizes in an earlier listing of the same names.
 func (l *listing) after(former *listing) {
 	for i := range l.files {
 		l.files[i].begun = former.files[i].st.size > 0
