@@ -11,7 +11,7 @@ import (
 // the files after them, which were listed but never opened. The work for each batch and each finished file depends only
 // on the size of t.files. So the time to import many old files is proportional to their number.
 
-// gather joins both parts of the table for a scan.
+// gather records the stragglers and joins both parts of the table of known files, for a scan.
 func (t *Tailer) gather() {
 	t.behind = t.stragglers()
 	t.files = append(t.files, t.queue...)
