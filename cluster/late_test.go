@@ -32,7 +32,7 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 		first   []job.Event
 		next    job.Event
 		changes string
-		want    job.Attributes // of the job after next
+		want    job.Attributes // attributes of the job after the event next
 	}{
 		{"all of it", ran, full(job.End, 10, 20, 30, 8), "30:1-update(20) ",
 			job.Attributes{Queue: "a", User: "u", Procs: 8}},
