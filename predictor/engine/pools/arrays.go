@@ -9,12 +9,13 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// playedTasks is the maximum number of tasks of an array with a throttle that are simulated one by one. With many
-// arrays the maximum is reduced, down to leastTasks, so that all arrays together have at most mostTasks. Each
-// simulated task of a larger array represents several tasks that run one after another.
+// playedTasks is the maximum number of simulated jobs that stand for the waiting tasks of one array with a throttle.
+// With many arrays the maximum is mostTasks divided by the number of arrays, but at least leastTasks. In a larger array
+// each simulated job stands for several tasks that run one after another.
 const playedTasks, leastTasks, mostTasks = 128, 8, 512
 
-// eachTask replaces arrays with a throttle by their tasks. The last task has the array's key.
+// eachTask returns the jobs, with each array that has a throttle replaced by jobs that stand for its tasks (see
+// playedTasks). The last of these has the array's key.
 func eachTask(all []Member) []Member {
 	arrays := 0
 	for i := range all {
@@ -33,8 +34,8 @@ func eachTask(all []Member) []Member {
 	return out
 }
 
-// appendTasks appends the given number of tasks of the array w, as no more than most jobs. If there are more tasks, a
-// job stands for several tasks that run one after another.
+// appendTasks appends jobs that stand for the given number of tasks of the array w. There is a job for each task, but
+// no more than most jobs. If there are more tasks, a job stands for several tasks that run one after another.
 func appendTasks(to []Member, w *Member, tasks, most int) []Member {
 	played := min(tasks, most)
 	for i := range played {
@@ -52,8 +53,8 @@ func appendTasks(to []Member, w *Member, tasks, most int) []Member {
 	return to
 }
 
-// withTasks returns the pool with additional tasks ahead of the request, if the request stands for several tasks of
-// an array. The request itself is then the last task.
+// withTasks returns f, unless the request r stands for several tasks of an array. Then it returns a copy of f in which
+// all tasks but the last wait ahead of the request, which is the last task. r may be nil.
 func (f *Facts) withTasks(at float64, r *RankedRequest) *Facts {
 	if r == nil || r.Tasks < 2 {
 		return f
@@ -72,10 +73,11 @@ func (f *Facts) withTasks(at float64, r *RankedRequest) *Facts {
 	return &g
 }
 
-// ranked reports whether the pool's jobs are in the order of their ranks.
+// ranked reports whether the pool's policy orders jobs by rank.
 func (f *Facts) ranked() bool { return f.policy.ByRank() }
 
-// lawLike returns the law of the newest job of the same user and queue in the pool, nil if there is none.
+// lawLike returns the law of lifetimes of the pool's newest job that has the user and queue of w. It returns nil if
+// there is no such job, or if the user is unknown.
 func (f *Facts) lawLike(w *Member) (law *track.Law) {
 	newest := uint64(0)
 	for _, jobs := range [...][]Member{f.queued, f.Running} {
@@ -88,7 +90,8 @@ func (f *Facts) lawLike(w *Member) (law *track.Law) {
 	return law
 }
 
-// law returns the law of lifetime for the simulation of a waiting job.
+// law returns the law of lifetimes by which a waiting job is simulated. A job without a known law runs as long as
+// expected.
 func (w *Member) law() forward.Law {
 	var law forward.Law = w.Law
 	if w.Law == nil {

@@ -14,29 +14,29 @@ import (
 // Later jobs overtake a request by backfilling and by priority. A simulation therefore replays the submissions of an
 // earlier time. It begins at the same time of the week or of the day, so that hours and weekdays match. N. Zakay and
 // D. Feitelson resample by weeks for this reason ("Workload resampling for performance evaluation of parallel job
-// schedulers", Concurrency and Computation 2014). Successive futures take successive weeks.
+// schedulers", Concurrency and Computation 2014). Future 0 repeats the newest week, future 1 the week before it, and so
+// on.
 
 const (
 	day  = 86400.
 	week = 7 * day
 
-	// mostWeeks is the number of newest weeks from which futures draw. Further futures begin again with the newest
-	// week.
+	// mostWeeks is the number of newest weeks that futures repeat. Further futures begin again with the newest week.
 	mostWeeks = 8
-	// A future has at most arrivalsPerJob arrivals for each job of the pool, or leastArrivals if that is more. That
-	// is enough to fill the pool several times.
+	// A future repeats at most arrivalsPerJob submissions for each job of the pool, or leastArrivals if that is more.
+	// That is enough to fill the pool several times.
 	arrivalsPerJob = 4
 	leastArrivals  = 500
-	// youngJobs is the number of newest submissions from which arrivals are drawn during the first day.
+	// youngJobs is the number of newest submissions that futures repeat while less than a day has been observed.
 	youngJobs = 100
-	// rateError is the standard deviation of ln(rate of arrivals in the next hours / rate in the last hours). The
-	// error of counting comes in addition.
+	// rateError is the standard deviation of ln(rate of arrivals in the next hours / rate in the last hours). The error
+	// of counting n arrivals, 1/sqrt(n), comes in addition.
 	rateError = .8
-	// goesOn is the time for which arrivals continue as before on a young cluster, relative to the observed time. It is
-	// the median over the futures. A load that was observed for minutes need not last for hours. The law u/(1-u) is
-	// that of the remaining life of something observed at a random time of its life (J. Gott, "Implications of the
-	// Copernican principle for our future prospects", Nature 363, 1993). Its median is 1. The value 1/20 had the least
-	// loss on loads of 300 jobs on a real Slurm, which end after these jobs.
+	// goesOn is the median, over the futures of a young cluster, of the time for which arrivals continue as before,
+	// divided by the time observed so far. A load that was observed for minutes need not last for hours. The law
+	// u/(1-u) is that of the remaining life of something observed at a random time of its life (J. Gott, "Implications
+	// of the Copernican principle for our future prospects", Nature 363, 1993). Its median is 1. The value 1/20 had the
+	// least loss on loads of 300 jobs on a real Slurm, which end after these jobs.
 	goesOn = .05
 )
 
@@ -44,11 +44,11 @@ const (
 type comers struct {
 	past  []track.PastJob
 	seen  uint64           // number of all submissions so far, see track.PastJobs.Window
-	ranks map[int]int      // by code of the pool's queues
+	ranks map[int]int      // ranks of arrivals, by code of the pool's queues
 	users map[comerKey]int // ranks of users' waiting jobs, if priorities count
-	most  int              // the maximum number of arrivals of a future
+	most  int              // the maximum number of submissions that a future repeats, other pools' included
 	whole bool             // the pool has all queues
-	waits map[int]float32  // by code of the pool's queues: the mean of ln(wait + 60 s)
+	waits map[int]float32  // means of ln(wait + 60 s), by code of the pool's queues
 	// owners has the owner (see projection) of each user, by the user's number, if priorities change. typical has, by
 	// code of a queue, the owner of the job from which the queue's rank comes.
 	owners  map[uint64]int32
@@ -57,8 +57,8 @@ type comers struct {
 	// nodes has the pool's nodes, and names the names of its queues by code. Both are nil if nodes are not known.
 	nodes *Nodes
 	names map[int]string
-	// rank returns the rank, under a fitted priority, of an arrival the given number of seconds from now. It is nil
-	// without a fitted priority.
+	// rank returns the rank, under a fitted priority, of an arrival that comes after the given number of seconds. It is
+	// nil without a fitted priority.
 	rank func(j *track.PastJob, after float64) int
 }
 
@@ -99,8 +99,9 @@ func (m *Machine) comersOf(p *Pool, f *Facts) comers {
 	return c
 }
 
-// withPast returns the facts with the newest submissions. A submission to another pool does not change this pool, but
-// arrivals are drawn from it too. So the result must not depend on when this pool was frozen.
+// withPast returns the facts with the newest submissions of all pools, which futures repeat. A submission to another
+// pool does not invalidate the frozen facts of this one. Without withPast, the futures would depend on when this pool
+// was frozen.
 func (f *Facts) withPast(all *track.PastJobs) *Facts {
 	if f.later.seen == all.Seen {
 		return f
@@ -110,9 +111,9 @@ func (f *Facts) withPast(all *track.PastJobs) *Facts {
 	return &newer
 }
 
-// prioritize ranks the arrivals of a pool whose jobs have priorities, once its waiting jobs are listed. A job of a
-// user and a queue arrives with the priority of the newest such job that waits. If none waits, it has the priority of
-// the queue's newest job.
+// prioritize sets the ranks of arrivals in a pool whose jobs have priorities. f must have the waiting jobs already. An
+// arrival has the priority of the newest waiting job of the same user and queue. If there is none, it has the priority
+// of the queue's newest job.
 func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 	newest := map[comerKey]uint64{}
 	c.users = map[comerKey]int{}
@@ -146,7 +147,8 @@ func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 	}
 }
 
-// arrivals returns the arrivals of the futures after an instant, nil if there are none.
+// arrivals returns the arrivals of the futures after an instant. It returns nil if fewer than two earlier submissions
+// are known.
 func (c *comers) arrivals(at float64) forward.Arrivals {
 	n := sort.Search(len(c.past), func(i int) bool { return c.past[i].At >= at })
 	if n < 2 {
@@ -160,10 +162,10 @@ func (c *comers) arrivals(at float64) forward.Arrivals {
 	}
 }
 
-// arrivals returns the arrivals of a pool's futures after an instant, nil if there are none. If jobs are placed on
-// nodes, the arrivals have needs.
+// arrivals returns the arrivals of a pool's futures after an instant, nil if there are none. If byNode is true, the
+// simulation places jobs on nodes, and the arrivals have needs of nodes.
 func (f *Facts) arrivals(at float64, byNode bool) forward.Arrivals {
-	c := f.later // a copy with the places at this instant
+	c := f.later // a copy, because nodes and rank differ between simulations
 	if !byNode {
 		c.nodes = nil
 	}
@@ -180,17 +182,17 @@ func (f *Facts) arrivals(at float64, byNode bool) forward.Arrivals {
 type comerStream struct {
 	*comers
 	past    []track.PastJob
-	i       int     // the next arrival
-	from    int     // the first arrival of the repeated time
-	last    float64 // past instant of the previous arrival
-	lap     float64 // seconds from the last arrival of that time to its first arrival in the next round
+	i       int     // index of the next submission
+	from    int     // index of the first submission of the repeated time
+	last    float64 // instant of the previous submission
+	lap     float64 // seconds from the last submission of the repeated time to the first one of the next round
 	stretch float64 // the factor for the time between arrivals
-	left    int
-	ends    float64 // the seconds until arrivals end
+	left    int     // how many more submissions the future may repeat
+	ends    float64 // the seconds from the newest arrival to the end of all arrivals
 	now     float64 // the seconds from the view's instant to the newest arrival
 }
 
-// begin chooses the past time that a future repeats.
+// begin chooses the past time that the future with the given number repeats.
 func (s *comerStream) begin(at float64, replica int) {
 	span := at - s.past[0].At
 	unit, kinds := week, mostWeeks
@@ -230,13 +232,13 @@ func normalOf(replica int) float64 {
 	return math.Sqrt2 * math.Erfinv(2*evenOf(replica)-1)
 }
 
-// evenOf spreads futures evenly over (0, 1).
+// evenOf returns a number in (0, 1) for each future. The numbers of successive futures are nearly evenly spread.
 func evenOf(replica int) float64 {
 	_, part := math.Modf((float64(replica) + .5) * (math.Phi - 1))
 	return part
 }
 
-// next returns the next arrival of the pool's queues.
+// next returns the next arrival in the pool's queues, false after the last one.
 func (s *comerStream) next() (forward.Arrival, bool) {
 	gap := 0.
 	for ; s.left > 0 && s.from < len(s.past); s.left-- {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings returns the requests that would start at once: those with the given request's attributes, but any size and
-// limit.
+// Openings returns the largest requests that would start at once. They have the attributes of r, but any size and time
+// limit. Age is NaN in the result if they are unknown.
 func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
 	out := Openings{Procs: f.Procs, Free: max(0, f.Free(at))}
 	if f.Large {
@@ -65,8 +65,8 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 	return f.pivots(roots, at)
 }
 
-// PivotsOfJob returns the running jobs on whose ends the start of a waiting job of a queue depends. It returns nil if
-// the job does not wait there, or is not among the first jobs of a large pool.
+// PivotsOfJob returns the running jobs on whose ends the start of a waiting job depends. The job is given by its queue
+// and id. The result is nil if no such job waits, or if it is not among the first jobs of a large pool.
 func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []Pivot {
 	if f.Large {
 		t := f.Surfaces[queue]
@@ -89,12 +89,13 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 	return f.pivots(roots, at)
 }
 
-// places is the number of places in the queue for which surfaces are simulated under a fitted priority. It is limited
-// because otherwise nearly every request would need a surface of its own.
+// places is the maximum number of groups into which the waiting jobs are divided under a fitted priority. Surfaces are
+// simulated only for requests between two groups. Otherwise nearly every request would need a surface of its own.
 const places = 16
 
-// place returns the rank at which a surface simulates a request. It is the request's own rank, or under a fitted
-// priority the rank of the last job in the group of jobs ahead of the request.
+// place returns the rank at which a surface simulates a request. Without a fitted priority it is the request's own
+// rank. With one, the waiting jobs are sorted by rank and divided into groups of equal size (see places). The result is
+// then the rank of the last job in the last group that is wholly ahead of the request.
 func (f *Facts) place(at float64, r *RankedRequest) int {
 	mine := f.rankOfRequest(at, r)
 	if f.fitted == nil || len(f.Waiting) == 0 {
@@ -113,9 +114,9 @@ func (f *Facts) place(at float64, r *RankedRequest) int {
 	return ranks[ahead-1]
 }
 
-// surface simulates a small pool once for all requests at a place in the queue. It returns nil if that is impossible.
-// without is the key of a waiting job that has left the queue, 0 for none. The answers in known must be without that
-// job, too.
+// surface simulates a small pool once for all requests of a rank and an owner. It returns nil if that is impossible.
+// without is the key of a waiting job that is left out, 0 for none. All answers in known must have been computed
+// without that job.
 func (f *Facts) surface(at float64, rank int, owner int32, without uint64, known *Memo) *forward.Surface {
 	return Ask(known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
 		var s forward.State
@@ -128,7 +129,8 @@ func (f *Facts) surface(at float64, rank int, owner int32, without uint64, known
 	})
 }
 
-// playAll simulates futures of a state for all requests at a place in the queue. It returns nil if that is impossible.
+// playAll simulates futures of a state for all requests at a place in the queue, with behind jobs behind that place. It
+// returns nil if that is impossible.
 func playAll(s *forward.State, place forward.Ranked, behind int) *forward.Surface {
 	o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Ranked: place, Behind: behind, Plain: true}
 	surface, err := forward.NewSurface(context.Background(), s, o)

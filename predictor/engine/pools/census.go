@@ -13,12 +13,12 @@ import (
 // iterate over all jobs. It is immutable.
 type census struct {
 	at               float64
-	limits, expected releases
+	limits, expected releases     // if all jobs run to their limits, and if all run as long as expected
 	waiting          []censusCell // by size class, then limit class
 }
 
-// releases has the numbers of processors that running jobs will have released by rising instants, under an assumption
-// about the ends of the jobs. It has a bounded number of points, evenly spaced in processors.
+// releases has the processors that running jobs will release: procs[i] in total until the instant ends[i]. Both lists
+// rise. They have at most censusPoints elements, about evenly spaced in processors.
 type releases struct {
 	ends  []float64
 	procs []float64
@@ -91,7 +91,8 @@ func (r *releases) until(at float64) float64 {
 	return r.procs[i-1]
 }
 
-// by returns the time at which a pool has enough free processors, given the number of free ones at an instant.
+// by returns the VacancyBy, at an instant, of a request for procs processors in a pool with the given number of free
+// ones.
 func (r *releases) by(at float64, free, procs int) VacancyBy {
 	gone := r.until(at)
 	v := VacancyBy{InAnHour: float64(free) + r.until(at+track.Hour) - gone,
@@ -106,7 +107,8 @@ func (r *releases) by(at float64, free, procs int) VacancyBy {
 	return v
 }
 
-// waiters counts the waiting jobs, as far as the classes allow it.
+// waiters counts the waiting jobs relative to a request, by their classes. Numbers that do not follow from classes are
+// NaN.
 func (c *census) waiters(at float64, free int, r *track.Request) Waiters {
 	w := noWaiters()
 	size, limit := track.SizeClass(r.Procs), track.LimitClass(r.Limit)

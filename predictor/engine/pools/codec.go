@@ -26,7 +26,7 @@ func codeOutage(s *codec.Codec, o *Outage) {
 	}
 }
 
-// codeTables reads or writes tables by queue. Tables that are shared stay shared.
+// codeTables reads or writes the tables of queues. A table of several queues is written once.
 func codeTables(s *codec.Codec, all *map[string]*waitSurface) {
 	var each []*waitSurface
 	number := map[*waitSurface]int{}
@@ -51,7 +51,7 @@ func codeTables(s *codec.Codec, all *map[string]*waitSurface) {
 	})
 }
 
-// codeTable reads or writes a table and the tables for later ranks. All of these have the same census.
+// codeTable reads or writes a table and the tables for later ranks (waitSurface.next). All of them share one census.
 func codeTable(s *codec.Codec, v **waitSurface) {
 	codeOneTable(s, v)
 	codeCensus(s, &(*v).census)
@@ -202,7 +202,7 @@ func codeCausesOf(s *codec.Codec, c *pivotCounts, cells int, jobs map[uint64]*tr
 		s.Uint(id)
 		all := c.starts[*id]
 		codeShares(s, &all, c)
-		if s.Reading { // views may be reading the map that is saved
+		if s.Reading { // a map that is saved must not change, because views may read it
 			c.starts[*id] = all
 		}
 	})
@@ -268,7 +268,7 @@ func (m *Machine) CodePools(s *codec.Codec) {
 	m.codeRules(s)
 }
 
-// codeMoves reads or writes the causes of changes of priorities. It omits the rules, see Facts.AttachPriorities.
+// codeMoves reads or writes a PriorityMoves, without its rules (see Facts.AttachPriorities). It may be nil.
 func codeMoves(s *codec.Codec, p **PriorityMoves) {
 	codec.Optional(s, p, func(v *PriorityMoves) {
 		s.Finite(&v.last)
@@ -298,7 +298,7 @@ func (m *Machine) codeRules(s *codec.Codec) {
 }
 
 // CodeCauses reads or writes the pivots of the starts in all tables, including tables that are not in force yet. When
-// it reads, it looks up the jobs that still run.
+// it reads, it takes the laws of the pivots from the jobs that still run.
 func (m *Machine) CodeCauses(s *codec.Codec) {
 	codeCauses(s, m.Surfaces, m.tracker.Jobs)
 	if m.Refresh != nil {

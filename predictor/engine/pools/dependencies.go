@@ -14,15 +14,16 @@ type chain struct {
 	elsewhere map[uint64]bool // the jobs that run in other pools, by id
 }
 
-// add records a held job that is simulated.
+// add records that a held job is simulated.
 func (c *chain) add(w *track.Job) {
 	if c.played != nil {
 		c.played[w.ID] = true
 	}
 }
 
-// link returns the keys of the jobs for whose ends a held job waits. It adds those of them that run in other pools to
-// f.elsewhere. known is false if one of the jobs is not simulated or not known, so that its end is unknown.
+// link returns the keys of the jobs that are named in after, for whose ends a held job waits. It adds those of them
+// that run in other pools to f.elsewhere. known is false if one of the jobs is not simulated or not known, so that its
+// end is unknown.
 func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64, known bool) {
 	if c.played == nil {
 		c.played, c.elsewhere = map[uint64]bool{}, map[uint64]bool{}
@@ -83,8 +84,8 @@ func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
 	return out
 }
 
-// Beside returns waiting jobs that were submitted before the pool was frozen, or soon after, and that the pool does
-// not have. For a large pool it returns none.
+// Beside converts waiting jobs, which the pool must not have, to the form of RankedRequest.Beside. For a large pool it
+// returns none.
 func (f *Facts) Beside(jobs []*track.Job) (out []Member) {
 	if f == nil || f.Large {
 		return nil
@@ -100,7 +101,7 @@ func (f *Facts) Beside(jobs []*track.Job) (out []Member) {
 	return eachTask(out)
 }
 
-// withBeside puts the jobs of Beside into a copy of the pool.
+// withBeside adds the jobs of RankedRequest.Beside to the pool f, which must be a copy.
 func (f *Facts) withBeside(jobs []Member) {
 	for _, w := range jobs {
 		if n := f.nodes.Nodes; n != nil {
@@ -112,7 +113,7 @@ func (f *Facts) withBeside(jobs []Member) {
 	}
 }
 
-// insert puts a job into the queue of a copy of the pool.
+// insert adds a job at its place to the queue of the pool f, which must be a copy.
 func (f *Facts) insert(w Member) {
 	place := len(f.queued)
 	if f.fitted == nil && f.ranked() {
@@ -121,8 +122,8 @@ func (f *Facts) insert(w Member) {
 	f.queued = slices.Insert(f.queued, place, w)
 }
 
-// withLinked returns the pool with two further kinds of jobs, as far as the pool lacks them: those that a request
-// waits for, and those submitted beside it.
+// withLinked returns the pool with the jobs of r.Beside and r.Linked added. A job in both lists is added once. r may be
+// nil.
 func (f *Facts) withLinked(r *RankedRequest) *Facts {
 	if r == nil || len(r.Linked) == 0 && len(r.Beside) == 0 {
 		return f
@@ -149,8 +150,7 @@ func (f *Facts) isLinked(r *RankedRequest) bool {
 // WaitsForOthers reports whether a request waits for the ends of simulated jobs.
 func (f *Facts) WaitsForOthers(r *RankedRequest) bool { return len(f.after(r)) > 0 }
 
-// after returns the keys of the jobs of the pool for whose ends a request waits. Jobs that are not simulated are left
-// out.
+// after returns the keys of the simulated jobs for whose ends a request waits.
 func (f *Facts) after(r *RankedRequest) (keys []uint64) {
 	if r.After == "" {
 		return nil

@@ -6,12 +6,13 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Vacancy is the time at which a pool has enough free processors for a request if all waiting jobs are ignored. It also
-// has the numbers of free processors in an hour and in four hours. It has these under two assumptions: every job runs
-// to its limit, and every job runs as long as expected.
+// Vacancy has the time until a pool has enough free processors for a request, if all waiting jobs are ignored. It also
+// has the numbers of free processors in an hour and in four hours. ByLimits assumes that every job runs to its limit,
+// ByExpected that every job runs as long as expected.
 type Vacancy struct{ ByLimits, ByExpected VacancyBy }
 
-// VacancyBy is a Vacancy under one assumption. Seconds is NaN if the request never fits.
+// VacancyBy is the part of a Vacancy under one of the two assumptions. Seconds is the time from now, NaN if the request
+// never fits.
 type VacancyBy struct {
 	Seconds               float64
 	InAnHour, InFourHours float64 // free processors
@@ -23,13 +24,14 @@ type Waiters struct {
 	// Dominated are the fitting jobs that are neither larger nor longer than the request. OfQueue are the fitting jobs
 	// in the queue of the request.
 	Dominated, OfQueue Group
-	Larger, Smaller    Group   // jobs larger than the request, and the others
+	Larger, Smaller    Group   // jobs larger than the request, and all others
 	SmallerProcs       float64 // the sum of the processors that the smaller jobs request
-	MeanAge            float64 // seconds, NaN for none
+	MeanAge            float64 // mean wait so far of all waiting jobs, in seconds; NaN for none
 	SameUser           Group   // jobs of the same user and size
 }
 
-// Group is a number of jobs, and the ages of the oldest and the newest of them. The ages are NaN if there are none.
+// Group is a number of jobs, and the waits so far of the oldest and the newest of them, in seconds. Oldest and Newest
+// are NaN if there are no jobs.
 type Group struct{ Jobs, Oldest, Newest float64 }
 
 func noGroup() Group { return Group{Oldest: math.NaN(), Newest: math.NaN()} }
@@ -103,13 +105,13 @@ func (f *Facts) Waiters(at float64, r *track.Request, user uint64) Waiters {
 	return w
 }
 
-// ending is an end of a running job, seconds from now.
+// ending is the end of a running job: in is the time until the end, in seconds from now.
 type ending struct {
 	in    float64
 	procs int
 }
 
-// Vacancy returns the times at which enough processors are free for a request. Unknown values are NaN.
+// Vacancy returns the Vacancy of a request at an instant. Unknown values are NaN.
 func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
 	free := f.Free(at)
 	if f.Large {
@@ -125,9 +127,10 @@ func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
 	return Vacancy{vacancyBy(c.limits, free, r.Procs), vacancyBy(c.expected, free, r.Procs)}
 }
 
-// endings appends the ends of the running jobs, in seconds from an instant: to one list if each job runs to its
-// limit, to the other if each runs as long as expected. A job that has run longer than expected has a part of its
-// limit left.
+// endings appends the ends of the running jobs to two lists: to limits as if each job ran to its limit, to expected as
+// if each job ran as long as expected. A job that has run longer than expected is assumed to run for another 0.3 of the
+// rest of its limit. This time, and the rest of the limit in the first list, count as at least 60 s. Without a limit,
+// twice the expected runtime counts as the limit.
 func (f *Facts) endings(at float64, limits, expected []ending) (byLimits, byExpected []ending) {
 	const least, overdue = 60, .3
 	for i := range f.Running {

@@ -112,7 +112,8 @@ func TestWaiters(t *testing.T) {
 	})
 }
 
-// TestVacancy compares with running jobs sorted by their ends. A census of up to 128 processors is exact.
+// TestVacancy proves that Vacancy gives the same results as a list of the running jobs sorted by their ends, and so
+// does a census of up to 128 processors.
 func TestVacancy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawnFacts(t)

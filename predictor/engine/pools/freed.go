@@ -20,9 +20,8 @@ type Freed struct {
 	Jobs int
 }
 
-// Freed returns the amount that must become free of the limit that keeps a request, and the approximate time. ok is
-// false if these are unknown. That is so for limits on remaining work, which decreases continuously, and if no
-// running job counts.
+// Freed describes which running jobs must end until the limit k no longer keeps a request. ok is false if that is
+// unknown: k is nil, or it limits the remaining work, which decreases continuously, or no running job counts in it.
 func (f *Facts) Freed(at float64, k *Kept) (out Freed, ok bool) {
 	if k == nil || k.Kind == joblimits.Work {
 		return Freed{}, false
@@ -98,7 +97,7 @@ func (f *Facts) KeptBeside(at float64, r *RankedRequest, others map[joblimits.Ke
 	return false
 }
 
-// AddBounds adds the amounts of a job with the given bounds and time limit.
+// AddBounds adds the amounts of a job with the given bounds and time limit to the sums in to, which are by limit.
 func AddBounds(to map[joblimits.Key]joblimits.Amounts, bounds []joblimits.Bound, limit float64) {
 	for i := range bounds {
 		has := to[bounds[i].Key]

@@ -17,8 +17,8 @@ type Futures struct {
 // NewFutures returns the futures from an instant on. known caches surfaces; nil means no cache.
 func NewFutures(at float64, known *Memo) *Futures { return &Futures{at: at, known: known} }
 
-// NewFuturesWithout returns the futures of NewFutures as they are if a waiting job has left the queue. In a large pool
-// the job stays.
+// NewFuturesWithout returns the futures from an instant on without the waiting job that has the given id. In a large
+// pool the job stays.
 func NewFuturesWithout(at float64, id uint64) *Futures {
 	return &Futures{at: at, without: id + 1, known: &Memo{}}
 }
@@ -39,8 +39,8 @@ func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	return byFuture(surface, r.Procs, r.Limit)
 }
 
-// waitsWithin simulates a request to which limits apply, in the same futures. bound is false if none of the limits
-// may bind. Surfaces can answer for the request then.
+// waitsWithin returns the waits of a request by itself, in the same futures. bound is false if no simulation of its own
+// is needed, because a surface can answer for the request (see Facts.bound).
 func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, bound bool) {
 	s, request := f.bound(c.at, r)
 	if request == nil {
@@ -54,7 +54,8 @@ func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, boun
 	return waitsIn(s, request), true
 }
 
-// waitsIn simulates a request in the futures of a state. It returns nil if that is impossible.
+// waitsIn returns the waits of a request in the futures of a state, in seconds. It returns nil if the simulation is
+// impossible.
 func waitsIn(s *forward.State, r *forward.Request) []float64 {
 	var sim forward.Sim
 	futures, err := sim.Futures(s, *r, replicas, 1, nil)
@@ -79,8 +80,8 @@ func byFuture(s *forward.Surface, procs int, limit float64) []float64 {
 	return waits
 }
 
-// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is
-// nil if the job does not wait there, and in a large pool.
+// WaitsOfJob returns the times until a waiting job starts, in seconds, by future. The futures are those of
+// Futures.Waits. The result is nil if the job does not wait in the pool, and for a large pool.
 func (f *Facts) WaitsOfJob(at float64, id uint64) []float64 {
 	var s forward.State
 	f.state(&s, at)

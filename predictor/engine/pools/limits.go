@@ -9,16 +9,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// limitUse has the amounts of a limit that the jobs of a pool use and request.
+// limitUse has the amounts of one limit: most is allowed, used is what running jobs have, and wanted is what waiting
+// jobs and a request would have.
 type limitUse struct {
 	most, used, wanted joblimits.Amounts
 	number             int32 // number of the limit in the state of the simulation; -1 if the limit cannot bind
 }
 
-// limitUses holds a limitUse for each limit.
 type limitUses map[joblimits.Key]*limitUse
 
-// want adds the amounts that a waiting job would have.
+// want adds the amounts that a waiting job with the given bounds and time limit would have.
 func (uses limitUses) want(bounds []joblimits.Bound, limit float64) {
 	for i := range bounds {
 		b := &bounds[i]
@@ -31,8 +31,8 @@ func (uses limitUses) want(bounds []joblimits.Bound, limit float64) {
 	}
 }
 
-// usesOf returns the limits that apply to a request, with the amounts of running jobs at an instant. It counts no
-// waiting job except the request.
+// usesOf returns the limits that apply to a request, with the amounts of the running jobs at an instant and of the
+// request. It does not count waiting jobs.
 func (f *Facts) usesOf(at float64, r *RankedRequest) limitUses {
 	uses := limitUses{}
 	uses.want(r.Bounds, r.Limit)
@@ -40,7 +40,7 @@ func (f *Facts) usesOf(at float64, r *RankedRequest) limitUses {
 	return uses
 }
 
-// count adds the amounts of the running jobs at an instant to limits.
+// count adds the amounts that the running jobs have at an instant to the limits in uses.
 func (f *Facts) count(at float64, uses limitUses) {
 	for _, jobs := range [...][]Member{f.Running, f.elsewhere} {
 		for i := range jobs {
@@ -63,7 +63,7 @@ func plannedWork(limit float64) float64 {
 	return 365 * 86400
 }
 
-// plus adds the amounts of a job. The job's work is its processors times the given seconds.
+// plus adds the amounts of a job to a sum. The job's work is its processors times the given seconds.
 func plus(to, has *joblimits.Amounts, seconds float64) {
 	for k, a := range has {
 		if k == joblimits.Work {

@@ -39,7 +39,7 @@ type Machine struct {
 	tracker       *track.Tracker
 	PolicyLearner policyLearner
 	Starts        int
-	Surfaces      map[string]*waitSurface // of large pools, by queue; never changed
+	Surfaces      map[string]*waitSurface // tables of large pools, by queue; the map is replaced, never changed
 	Refresh       *refresh
 	// Gates and Priorities learn the rules of starts.
 	Gates      rules.GateLearner
@@ -51,9 +51,9 @@ type Machine struct {
 
 	configuredPools map[string]PoolConfig // by queue
 	outages         map[string][]Outage
-	nodes           map[string]*Nodes // of pools reported by the scheduler, by name
+	nodes           map[string]*Nodes // nodes of pools, as the scheduler reports them, by name of the pool
 	Learnt          []learn.Pool
-	highest         map[string]int // the highest use of the configured pools, by name
+	highest         map[string]int // the highest number of processors in use, by name of a configured pool
 	All             []*Pool
 	Of              map[string]*Pool // by queue
 	version         int
@@ -73,7 +73,7 @@ type Pool struct {
 	frozen *Facts
 }
 
-// regroup recomputes the pools.
+// regroup makes the pools again, from the configured and the learnt ones.
 func (m *Machine) regroup() {
 	old, before := m.All, m.Of
 	m.All, m.Of = nil, map[string]*Pool{}
@@ -180,8 +180,8 @@ func (m *Machine) SetOutages(name string, outages []Outage) {
 	m.regroup()
 }
 
-// uses returns the processors that the jobs of a pool hold, and those that its waiting jobs request. A nil pool means
-// the whole machine.
+// uses returns the sums over the running jobs of a pool and over its competing jobs. A nil pool means the whole
+// machine.
 func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	if p == nil {
 		return m.tracker.Running, m.tracker.Waiting.Total
@@ -195,7 +195,8 @@ func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	return running, waiting
 }
 
-// capacityOf returns the processors of a pool. A learnt pool has at most as many as the machine.
+// capacityOf returns the number of processors of a pool; nil means the whole machine. A pool that is configured without
+// a number has the highest use so far. A learnt pool has at most as many processors as the machine.
 func (m *Machine) capacityOf(p *Pool) int {
 	switch {
 	case p == nil:
@@ -222,7 +223,7 @@ func rankOfQueue(policy forward.Policy, order []string, queue string) int {
 	return len(order)
 }
 
-// NumberOf returns the number of a queue's pool in the list, from 1; 0 if unknown.
+// NumberOf returns the number of a queue's pool in the list All, counted from 1; 0 if the pool is unknown.
 func (m *Machine) NumberOf(queue string) int {
 	if b := m.Of[queue]; b != nil {
 		return slices.Index(m.All, b) + 1
@@ -238,8 +239,8 @@ func (m *Machine) At(q *track.Queue) *Pool {
 	return m.All[q.Pool-1]
 }
 
-// Touch invalidates the frozen facts of a queue's pool. While jobs wait for the ends of others, it invalidates those
-// of all pools, because the others may be in other pools.
+// Touch invalidates the frozen facts of a queue's pool. While jobs wait for the ends of others, it invalidates the
+// facts of all pools, because these jobs may be in different pools.
 func (m *Machine) Touch(q *track.Queue) {
 	if m.tracker.Dependent() {
 		m.TouchAll()
@@ -250,17 +251,17 @@ func (m *Machine) Touch(q *track.Queue) {
 	}
 }
 
-// TouchLimited invalidates frozen facts when a job starts or ends. If the job counts in limits or in its owner's fair
-// share, it invalidates those of all pools, because both may span pools. It also does so while jobs wait for the ends
-// of others.
+// TouchLimited invalidates frozen facts when a job starts or ends. It invalidates those of all pools if the job counts
+// in limits or in its owner's fair share, which may span pools, or while jobs wait for the ends of others. Otherwise it
+// does nothing.
 func (m *Machine) TouchLimited(j *track.Job) {
 	if len(j.Bounds) > 0 || m.projection.usage != nil || m.tracker.Dependent() {
 		m.TouchAll()
 	}
 }
 
-// TouchUser invalidates the frozen facts of pools in which a user's jobs wait. The user's recent use has changed, and
-// these facts include it, in whichever pool the use was.
+// TouchUser invalidates the frozen facts of pools in which jobs of j's user wait. These facts include the user's recent
+// use in all pools, which has changed.
 func (m *Machine) TouchUser(j *track.Job) {
 	for _, p := range m.All {
 		if p.frozen != nil && p.frozen.waits(j.UserState.Number) {
@@ -269,7 +270,7 @@ func (m *Machine) TouchUser(j *track.Job) {
 	}
 }
 
-// waits reports whether jobs of a user wait in a pool that is not large.
+// waits reports whether jobs of a user wait in the pool. For a large pool it returns false.
 func (f *Facts) waits(user uint64) bool {
 	return slices.ContainsFunc(f.queued, func(w Member) bool { return w.group == user })
 }
@@ -291,7 +292,8 @@ func New(cfg Config, t *track.Tracker) *Machine {
 	}
 }
 
-// Started records the start of a job of a queue. After some starts it checks pools and policies again.
+// Started records the start of a job of a queue. After every relearn starts it takes over the newest learnt pools and
+// policies.
 func (m *Machine) Started(q *track.Queue) {
 	if p := m.At(q); p != nil && p.Name != "" {
 		in, _ := m.uses(p)
@@ -303,7 +305,7 @@ func (m *Machine) Started(q *track.Queue) {
 	m.Touch(q)
 }
 
-// Close waits for a running simulation.
+// Close waits until the simulation of tables has ended, and closes the learners of priorities.
 func (m *Machine) Close() {
 	if m.Refresh != nil {
 		<-m.Refresh.job.Done

@@ -10,8 +10,8 @@ import (
 // mostMemo is the maximum number of answers of each kind that a view keeps.
 const mostMemo = 1024
 
-// Memo caches the simulations and Downey's answers for requests to a view. They depend only on size, limit and place
-// in the queue, so equal requests share them.
+// Memo caches the simulations and the answers of Downey's methods for requests to one view. Requests with equal
+// Questions share them.
 type Memo struct {
 	known sync.Map // by question
 	n     atomic.Int32

@@ -20,7 +20,7 @@ type projection struct {
 	// shown this instant. Otherwise the instant is assumed to be that of the usage report.
 	last float64
 	seen bool
-	// factors has the results of the scheduler's last computation, by owner. It is empty without usage.
+	// factors has the fair-share factors of the scheduler's last computation, by owner. It is empty without usage.
 	factors []float64
 	scratch *fairshare.Calculator
 	frozen  *PriorityMoves
@@ -48,7 +48,9 @@ func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 	if rules != nil && rules.Tree != nil {
 		p.usage, p.scratch = fairshare.NewUsage(rules.Tree), fairshare.NewCalculator(rules.Tree)
 		p.factors = slices.Clone(p.scratch.Factors(p.usage))
-		for o := range p.factors[1:] { // usage grows between two computations, and reported values are rounded
+		// The scheduler computed its factors from earlier usage, and rounds them in reports. So a computed factor
+		// counts only if it differs from the reported one no more than by rounding.
+		for o := range p.factors[1:] {
 			reported := rules.Tree.Reported(int32(o + 1)) //nolint:gosec // one of the owners
 			if math.Abs(p.factors[o+1]-reported) > factorError {
 				p.factors[o+1] = reported
@@ -62,7 +64,8 @@ func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 // are rounded to hundredths.
 const factorError = .0051
 
-// advance applies the scheduler's computations that are due, and reports whether there was any.
+// advance applies the computations of priorities that the scheduler has made by now, as one. It reports whether there
+// was any.
 func (p *projection) advance(now float64, running []*track.Job) bool {
 	if p.priorities == nil {
 		return false
@@ -75,7 +78,7 @@ func (p *projection) advance(now float64, running []*track.Job) bool {
 	return true
 }
 
-// compute applies one computation of the scheduler.
+// compute applies a computation of priorities that the scheduler has made at an instant.
 func (p *projection) compute(at float64, running []*track.Job) {
 	if p.usage != nil {
 		p.usage.Decay(at - p.last)
@@ -87,7 +90,8 @@ func (p *projection) compute(at float64, running []*track.Job) {
 	p.last, p.frozen = at, nil
 }
 
-// grow adds the usage of a job since the last computation.
+// grow passes to add the usage of a running job since the last computation: its owner, the usage per second, and the
+// seconds. It does nothing if the owner is unknown.
 func (p *projection) grow(j *track.Job, now float64, add func(owner int32, rate, seconds float64)) {
 	if owner := p.priorities.Owner(j.Account, j.User); owner != fairshare.None {
 		add(owner, p.priorities.Tree.Rate(j.Procs, j.QOS), now-math.Max(j.Start, p.last))
@@ -108,7 +112,7 @@ func (m *Machine) Used(now float64, j *track.Job) {
 // computed all priorities.
 func (m *Machine) Reprioritized(now float64) {
 	p := &m.projection
-	// Another job has shown this computation, or this change is reported late.
+	// This computation is known already from another job, or the change is reported late.
 	if p.priorities == nil || p.seen && now-p.last <= p.priorities.Period/4 {
 		return
 	}
@@ -145,7 +149,8 @@ func (m *Machine) Moves() *PriorityMoves {
 	return p.frozen
 }
 
-// PriorityMoves are the priorities of an instant with the rules by which they change. They are immutable.
+// PriorityMoves has what priorities depend on at an instant: the usage, the factors and the time of the scheduler's
+// last computation, and the rules by which priorities change. It is immutable.
 type PriorityMoves struct {
 	priorities *fairshare.Priorities
 	usage      *fairshare.Usage
@@ -162,7 +167,7 @@ func (p *projection) owner(r *track.Request) int32 {
 	return p.priorities.Owner(r.Account, r.User)
 }
 
-// share takes over the content of another projection. That projection may continue.
+// share copies another projection. Later changes of one do not affect the other.
 func (p *projection) share(of *projection) {
 	*p = *of
 	if of.usage != nil {
@@ -171,7 +176,7 @@ func (p *projection) share(of *projection) {
 	}
 }
 
-// move makes the priorities of a pool change in simulations, unless the pool is large.
+// move lets the priorities of a pool change in simulations, unless the pool is large.
 func (m *Machine) move(p *Pool, f *Facts) {
 	if f.Large {
 		return
@@ -227,14 +232,15 @@ func (f *Facts) AttachPriorities(m *Machine) {
 	f.later.moves = f.moves
 }
 
-// ownersOf returns the owners of all users by their numbers. The caller must not change them. The owner of a user
-// with waiting jobs in a pool is that of the newest job. Otherwise it is the association that the user has used most.
+// ownersOf returns the owner of each user, by the user's number. The caller must not change the map. The owner of a
+// user with waiting jobs in the pool is the owner of the newest of these jobs. Otherwise it is the user's association
+// with the highest usage.
 func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 	p := &m.projection
 	if p.usage == nil {
 		return nil
 	}
-	// A user is forgotten only when a new one comes, which changes Numbers.
+	// Numbers changes when a user comes. Users that were forgotten since may stay in the map.
 	if p.owners == nil || p.users != m.tracker.Numbers {
 		p.owners, p.users = make(map[uint64]int32, len(m.tracker.Users)), m.tracker.Numbers
 		for name, u := range m.tracker.Users {
@@ -260,7 +266,8 @@ func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 // since returns the instant from which the age of a job counts.
 func (w *Member) since() float64 { return math.Max(w.Submit, w.eligible) }
 
-// ageIn returns the part of a job's priority that comes from its age at the last computation before an instant.
+// ageIn returns the part of a job's priority that comes from its age, as of the last computation before the instant at.
+// The age counts from since.
 func (p *PriorityMoves) ageIn(at, since float64) float64 {
 	computed := p.last
 	if at < computed {
@@ -308,7 +315,7 @@ type ranking struct {
 	usage     fairshare.Usage
 	factors   *fairshare.Calculator
 	moved     []float64 // by owner: the change of priorities that the owner's factor has caused
-	rates     []float64 // by owner: the rate of jobs that have been running since before the last computation
+	rates     []float64 // by owner: usage per second of the jobs that began before the last computation
 	young     []begun   // the jobs that began since the last computation
 	first     float64   // the last computation before the future begins
 	last      float64
@@ -368,7 +375,7 @@ func (k *ranking) Next() float64 { return k.next }
 // and weeks of computations every five minutes would cost too much.
 const (
 	eachPeriod   = 24  // number of computations that are simulated one by one
-	periodGrowth = .15 // from then on, the time between two computations divided by the whole time
+	periodGrowth = .15 // from then on, the time between two computations is this part of the time since the beginning
 )
 
 // Compute implements forward.Ranking.
@@ -386,7 +393,7 @@ func (k *ranking) Compute() {
 	k.next = at + periods*k.of.priorities.Period
 }
 
-// use adds the usage until a computation.
+// use adds the usage until a computation at an instant, and computes the factors.
 func (k *ranking) use(at float64) {
 	k.usage.Decay(at - k.last)
 	for o, rate := range k.rates {

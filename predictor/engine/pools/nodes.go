@@ -15,7 +15,8 @@ import (
 // Nodes are the nodes of a pool and the rules of their use by jobs. They are immutable.
 type Nodes struct {
 	Groups []NodeGroup `json:"groups"`
-	// Totals is true if a group has the total of all its nodes, because the number of its nodes is unknown.
+	// Totals is true if each group is described as one node with the total of all its nodes. That is so if the numbers
+	// of nodes are unknown or too large.
 	Totals bool `json:"totals,omitempty"`
 	// Queues has the rules of the queues that have rules.
 	Queues map[string]QueueRules `json:"queues,omitempty"`
@@ -118,8 +119,8 @@ func (n *Nodes) number() {
 	n.numbers = numbers
 }
 
-// numbersOf returns the numbers of nodes by their names, separated by commas. The number is -1 for a node that is
-// down or belongs to another pool. The result is nil if the nodes are unknown.
+// numbersOf returns the numbers of the nodes with the given names, which are separated by commas. The number is -1 for
+// a node that is down or belongs to another pool. The result is nil if the nodes are unknown.
 func (n *Nodes) numbersOf(names string) []int32 {
 	if n.numbers == nil || names == "" {
 		return nil
@@ -156,7 +157,7 @@ func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *fo
 		d.Whole, d.Nodes = true, max(1, a.Nodes)
 	case a.GPUs > 0:
 		d.Nodes = max(1, a.Nodes, least, nodesFor(int64(a.GPUs), int64(most.gpus)), nodesFor(d.Memory, most.memory))
-	case runs || a.Nodes > least: // without a request for nodes, the scheduler reports the least possible number
+	case runs || a.Nodes > least: // for a job that requests no nodes, the scheduler reports the least possible number
 		d.Nodes = a.Nodes
 	}
 	if *d == (forward.Needs{Classes: n.every()}) {
@@ -165,7 +166,7 @@ func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *fo
 	return d
 }
 
-// every returns the set of all groups.
+// every returns the set of all groups, a bit for each.
 func (n *Nodes) every() uint64 { return ^uint64(0) >> (64 - len(n.Groups)) }
 
 // nodesFor returns the minimum number of nodes that together have an amount. most is the largest amount of one node; if
@@ -177,14 +178,15 @@ func nodesFor(amount, most int64) int {
 	return int((amount + most - 1) / most)
 }
 
-// nodeMost holds the largest amounts of any node.
+// nodeMost holds the largest amounts that a single node has.
 type nodeMost struct {
 	procs, gpus int
 	memory      int64
 }
 
-// allow sets the groups that jobs of a queue may use. If there are groups with GPUs of one of the requested types,
-// only those count. It returns the largest amounts of a node in these groups.
+// allow sets d.Classes to the groups that jobs of a queue may use. If GPUs of a type are requested, only groups with
+// GPUs of that type or of an unknown type count, unless there are none. It returns the largest amounts that a single
+// node of these groups has.
 func (n *Nodes) allow(d *forward.Needs, queue, gpuType string) (most nodeMost) {
 	for _, typed := range []bool{d.GPUs > 0 && gpuType != "", false} {
 		for i := range n.Groups {
@@ -235,10 +237,10 @@ type nodeUse struct {
 	binds  bool      // a resource other than processors may keep a job waiting
 	heavy  bool      // running jobs use a larger share of memory than of processors
 	memory bool      // waiting jobs ask for memory
-	closed [][]int32 // the nodes of outages
+	closed [][]int32 // numbers of the nodes of each outage; nil if unknown
 }
 
-// closedBy returns the numbers of the nodes of an outage, or nil if they are not known.
+// closedBy returns the numbers of the nodes of an outage, given by its index. It returns nil if they are not known.
 func (u *nodeUse) closedBy(outage int) []int32 {
 	if outage >= len(u.closed) {
 		return nil
@@ -246,7 +248,7 @@ func (u *nodeUse) closedBy(outage int) []int32 {
 	return u.closed[outage]
 }
 
-// findNeeds computes what the jobs of a pool take of its nodes.
+// findNeeds sets f.nodes, and the needs of the running and waiting jobs, for a pool with the nodes n. n may be nil.
 func (f *Facts) findNeeds(n *Nodes) {
 	if f.nodes = (nodeUse{Nodes: n}); n == nil {
 		return
@@ -267,7 +269,8 @@ func (f *Facts) findNeeds(n *Nodes) {
 	}
 }
 
-// needsOf returns the resources of nodes, besides processors, that a request takes.
+// needsOf returns the resources of nodes, besides processors, that a request takes. It returns nil if there are none,
+// or if the nodes are unknown.
 func (f *Facts) needsOf(r *RankedRequest) *forward.Needs {
 	if f.nodes.Nodes == nil {
 		return nil

@@ -17,7 +17,8 @@ type Openings struct {
 	Age float64
 }
 
-// openings returns, by limit, the largest sizes that start at once by the plan of a table, up to the free processors.
+// openings returns the largest requests that start at once by the plan of a table, at most one for each time limit. It
+// reduces their sizes to the number of free processors.
 func (t *waitSurface) openings(free int) []forward.Opening {
 	var out []forward.Opening
 	w := t.width()

@@ -16,7 +16,7 @@ func (f *Facts) WithRuntimes(runtime func(id uint64) float64, at float64) *Facts
 			r.Expected = math.Max(t, at-r.Start+1)
 		}
 	}
-	if f.fitted != nil { // a fitted priority may have a factor of expected runtimes
+	if f.fitted != nil { // Lifetimes would correct the runtimes, which are now exact
 		p := *f.fitted
 		p.Lifetimes = 0
 		known.fitted = &p

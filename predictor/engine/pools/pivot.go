@@ -40,7 +40,7 @@ func (p *Pivot) Outlived(seconds float64) float64 {
 	return math.Max(0, 1-p.law.Survival(p.Age)/p.law.Survival(math.Max(0, p.Age-seconds)))
 }
 
-// blockingJob is a job that ran when a table was made.
+// blockingJob is a running job on whose end starts depend. In a table, it is a job that ran when the table was made.
 type blockingJob struct {
 	id    uint64
 	procs int
@@ -48,7 +48,7 @@ type blockingJob struct {
 	law   *track.Law // nil if the job has ended since
 }
 
-// share counts the futures in which a job is the pivot.
+// share is the number of futures in which a job, given by its index, is the pivot.
 type share struct{ job, futures int }
 
 // leastFutures is the minimum number of futures for a reported pivot. Among many small jobs, each is a pivot once by
@@ -107,14 +107,14 @@ func (f *Facts) blockingJob(i int) blockingJob {
 type pivotCounts struct {
 	futures  int // number of simulated futures
 	jobs     []blockingJob
-	requests [][]share // by limit, then size
-	starts   map[uint64][]share
+	requests [][]share          // by limit, then size
+	starts   map[uint64][]share // of the first waiting jobs, by id
 }
 
 // causesOf returns the pivots of all cells of a pool's surface, by limit, and those of the first waiting jobs.
 func causesOf(f *Facts, s *forward.Surface, cells [][]forward.Start) pivotCounts {
 	c := pivotCounts{futures: s.Replicas(), starts: map[uint64][]share{}}
-	number := map[int]int{} // index among the holders of a running job
+	number := map[int]int{} // index in c.jobs of a running job, by its index in the pool
 	take := func(roots []int32) []share {
 		all := shares(roots)
 		for i := range all {

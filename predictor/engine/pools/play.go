@@ -16,14 +16,14 @@ import (
 // pool requests are looked up in tables.
 const played = 300
 
-// Facts is a pool at an instant.
+// Facts is a pool at an instant. It is immutable once Freeze has returned it.
 type Facts struct {
 	Procs        int
 	policy       forward.Policy
 	source       PolicySource
 	order        []string
 	outages      []Outage
-	inUse, ahead track.Amount
+	inUse, ahead track.Amount            // sums over the running jobs, and over the competing ones
 	ranks        map[string]track.Amount // sums of the waiting jobs by queue, if ranks count
 	prioritized  bool                    // the ranks come from priorities, not from queues
 	newest       map[string]int          // the ranks of the queues' newest jobs, if prioritized
@@ -39,14 +39,14 @@ type Facts struct {
 	fitted            *rules.Priority // the fitted order of starts, nil if the policy's order is used
 	// Changes of priorities, if the pool is simulated with them; nil if priorities stay constant.
 	moves  *PriorityMoves
-	others []ownerRate // jobs in other pools, if priorities change
+	others []ownerRate // usage per second of jobs in other pools, if priorities change
 	gates  *rules.Gates
 	nodes  nodeUse // has no nodes if only processors are simulated
 }
 
 // Member has the attributes of a job for simulations.
 type Member struct {
-	key, group   uint64
+	key, group   uint64 // the job's id plus 1, and the user's number
 	number       uint64 // in the order in which the engine took jobs in
 	Procs, rank  int
 	Start, Limit float64
@@ -54,7 +54,7 @@ type Member struct {
 	Expected     float64 // expected runtime at the submission, in seconds
 	Law          *track.Law
 	Queue        string
-	// These are further inputs of the rules.
+	// queueWait, own and use are further inputs of the order of starts, see rules.Job.
 	queueWait float32
 	own       int32 // number of waiting jobs of the same user ahead
 	use       track.RecentUse
@@ -118,7 +118,7 @@ func (m *Machine) factsOf(p *Pool) *Facts {
 	return f
 }
 
-// gather lists the jobs of a pool.
+// gather adds the jobs of a pool to f, and everything that depends on them.
 func (m *Machine) gather(p *Pool, f *Facts) {
 	f.Running, f.Waiting = make([]Member, 0, int(f.inUse.Jobs)), make([]Member, 0, int(f.ahead.Jobs))
 	for _, r := range m.tracker.RunningJobs {
@@ -168,8 +168,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	}
 }
 
-// addKept adds those held jobs of a pool to the simulated ones whose reason is known. It adds the oldest, as many as a
-// small pool may have jobs.
+// addKept adds held jobs of a pool to f.queued, if the reason why they are held is known. It adds the oldest of them,
+// up to the number played.
 func (m *Machine) addKept(p *Pool, f *Facts) {
 	kept := 0
 	var chain chain
@@ -222,8 +222,8 @@ func (f *Facts) fit(p *rules.Priority) {
 	}
 }
 
-// hasPriorities reports whether the jobs' own priorities are known and count in a pool. It records the priorities of
-// the queues' newest jobs.
+// hasPriorities reports whether the jobs' own priorities are known and count in a pool. It records the ranks of the
+// queues' newest jobs in f.newest.
 func (m *Machine) hasPriorities(p *Pool, f *Facts) bool {
 	if !f.byPriority() {
 		return false
@@ -365,8 +365,8 @@ func (f *Facts) likely(queue string) int {
 	return rank
 }
 
-// play returns the outcome of a request in every replica, and the wait by the plan from the limits. It returns nil
-// and NaN if the simulation is impossible.
+// play returns the outcome of a request in every future, and its planned wait, in seconds. The plan assumes that all
+// jobs run to their time limits. play returns nil and NaN if the simulation is impossible.
 func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future, float64) {
 	f = f.withLinked(r)
 	s := &c.state
@@ -419,7 +419,8 @@ func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scra
 	return s
 }
 
-// fromBegin adds the seconds until the request's begin time to the waits in futures and to a plan.
+// fromBegin lets waits count from the begin time of a request. It subtracts delay, the seconds until that time, from
+// the waits in futures and from a planned wait, which it returns.
 func fromBegin(futures []forward.Future, plan, delay float64) float64 {
 	if delay == 0 {
 		return plan
@@ -450,8 +451,9 @@ func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 // the cause of its wait is never reported.
 const settling = 3
 
-// keptSoon reports whether limits keep the request from starting for three quarters of its first seconds, or of a
-// shorter wait. That must be so in half of the futures in which the request waits for a while.
+// keptSoon reports whether limits keep the request from starting for most of the first seconds of its wait. That must
+// be so in at least half of the futures with a wait of at least settling. In each of these, limits must keep the
+// request for three quarters of forward.SoonSeconds, or of the wait if that is shorter.
 func keptSoon(futures []forward.Future) bool {
 	waits, kept := 0, 0
 	for _, f := range futures {
@@ -488,7 +490,7 @@ type Room struct {
 	JobsAhead, ProcsAhead, Free, Needed int
 }
 
-// Count returns the jobs that are ahead of a request at an instant.
+// Count counts the jobs that are ahead of a request at an instant.
 func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 	ahead := f.ahead
 	switch mine := f.rankOfRequest(at, r); {

@@ -110,7 +110,7 @@ func (h *policyHistory) learn(now float64, kind byte, id uint64, j *learn.Job) {
 		err = h.learner.End(now, int64(id))
 		delete(h.jobs, id)
 	}
-	_ = err // the error names queues that the learner leaves out, which are left out here, too
+	_ = err // an event that the learner refuses has no effect
 }
 
 // learnJob returns a job in the form for learners of policies.
@@ -152,7 +152,8 @@ func (m *Machine) LearnEvent(kind byte, now float64, j *track.Job) {
 	m.rotateLearners(now)
 }
 
-// rotateLearners starts a younger learner, or replaces the older learner by the younger one.
+// rotateLearners starts a younger learner, or replaces the older learner by the younger one, if it is time (see
+// policyLearner).
 func (m *Machine) rotateLearners(now float64) {
 	r := &m.PolicyLearner
 	if r.young == nil && r.Old.reaches(learnerEvents) {
@@ -188,7 +189,7 @@ func (h *policyHistory) reaches(n int) bool {
 	return h.n >= n
 }
 
-// pools returns the pools that were found.
+// pools returns the learnt pools and their policies.
 func (h *policyHistory) pools() []learn.Pool {
 	h.learnAgain()
 	return h.learner.Pools()

@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// RankedRequest is a request with the inputs on which orders of starts depend.
+// RankedRequest is a request with the further inputs of a simulation: those of orders of starts, limits, and other
+// jobs.
 type RankedRequest struct {
 	track.Request
 	// User is the number of the request's user, 0 if unknown.
@@ -72,7 +73,7 @@ func (w *Member) ruleJob(at float64) rules.Job {
 		Age: float32(math.Max(0, at-w.Submit)), QueueWait: w.queueWait, Use: float32(w.use.At(at))}
 }
 
-// rulePool writes the pool at an instant in the form for rules, without gates.
+// rulePool writes the pool at an instant into p, in the form for rules. It leaves out the gates.
 func (f *Facts) rulePool(at float64, p *rules.Pool) {
 	p.Capacity, p.Gates = f.Procs, nil
 	p.Running, p.Waiting, p.Outages = p.Running[:0], p.Waiting[:0], p.Outages[:0]
@@ -91,12 +92,13 @@ func (f *Facts) rulePool(at float64, p *rules.Pool) {
 	}
 }
 
-// OrderCount is the number of features of the portfolio of orders: one wait for each order, and one for the fitted
-// priority, both with expected lifetimes.
+// OrderCount returns the number of waits that PlayOrders returns: one for each order of rules.Orders, and one for the
+// fitted priority.
 func OrderCount() int { return len(rules.Orders()) + 1 }
 
-// PlayOrders returns ln(wait + 60 s) of a request under each order of the portfolio, and under the fitted priority.
-// All jobs run as long as expected there. NaN means that the simulation is impossible.
+// PlayOrders returns ln(wait + 60 s) of a request under each order of rules.Orders, and last under the fitted priority.
+// In these simulations all jobs run as long as expected. NaN means that a simulation is impossible, or that there is no
+// fitted priority.
 func (f *Facts) PlayOrders(at float64, r *RankedRequest, c *Scratch) []float64 {
 	out := make([]float64, OrderCount())
 	for i := range out {

@@ -3,10 +3,10 @@ package pools
 // replicas is the number of futures of a forecast at a submission.
 const replicas = 24
 
-// relearn is the number of starts after which pools and policies are checked again.
+// relearn is the number of starts after which the learnt pools and policies are taken over again.
 const relearn = 250
 
-// relearn checks the pools and policies again.
+// relearn counts a start. After every relearn starts it takes over the pools and policies that the learner has found.
 func (m *Machine) relearn() {
 	if m.Starts++; m.Starts%relearn == 0 {
 		m.Learnt = m.PolicyLearner.Old.pools()

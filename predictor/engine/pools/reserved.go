@@ -10,9 +10,9 @@ import (
 
 // Access defines who may use the nodes of an outage without requesting it. The texts are names separated by commas.
 type Access struct {
-	// Open is true if anybody may.
+	// Open is true if everybody who meets the conditions below may use the nodes. Otherwise nobody may.
 	Open bool
-	// Users and Accounts may use the nodes; an empty one allows all. DeniedUsers and DeniedAccounts may not use them.
+	// Users and Accounts may use the nodes; an empty text allows all. DeniedUsers and DeniedAccounts may not use them.
 	// A job must meet both conditions, that of users and that of accounts.
 	Users, Accounts, DeniedUsers, DeniedAccounts string
 }

@@ -22,8 +22,8 @@ func (p *Pool) key() string {
 	return "queues " + strings.Join(p.Queues, "\n")
 }
 
-// inherit copies priorities to the present pools. Each comes from the earlier pool to which the pool's first queue
-// belonged.
+// inherit copies learnt priorities from the earlier pools, given by queue, to the present ones. Each present pool takes
+// over the priority of the earlier pool to which its first queue belonged.
 func (m *Machine) inherit(before map[string]*Pool) {
 	from := map[string]string{"": ""}
 	for _, p := range m.All {
@@ -49,7 +49,7 @@ type StartRules struct {
 	Gates rules.GatesKnown
 }
 
-// StartRules returns the rules of a pool whose facts are frozen; nil is the whole machine.
+// StartRules returns the rules of a pool; nil is the whole machine. f are the frozen facts of the pool.
 func (m *Machine) StartRules(p *Pool, f *Facts) StartRules {
 	r := StartRules{Order: m.Priorities.Known(p.key()), InUse: f.fitted != nil, Gates: m.Gates.Known()}
 	r.Policy, r.Source = f.PolicyInForce()
@@ -76,8 +76,7 @@ func (m *Machine) reportsPriorities(p *Pool) bool {
 	return slices.ContainsFunc(p.Queues, func(name string) bool { return has(m.tracker.Queues[name]) })
 }
 
-// situation records the pool of a queue at the submission of a request, so that the order of starts is learnt from
-// the wait. It records nothing if the jobs' priorities are known, if the policy is configured, or in large pools.
+// situation returns the pool at the submission of a request, in the form from which the order of starts is learnt.
 func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 	s := &rules.Situation{At: at, Request: r.ruleJob(f, at)}
 	f.rulePool(at, &s.Pool)
@@ -85,7 +84,8 @@ func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 	return s
 }
 
-// Submitted records a submission, so that the order of starts of its pool is learnt.
+// Submitted records the pool at a submission, so that the order of starts is learnt from the wait. It records nothing
+// if the jobs' priorities are known, if the policy is configured, in large pools, and without fitted priorities.
 func (m *Machine) Submitted(at float64, id uint64, f *Facts, r *RankedRequest) {
 	if m.cfg.WithoutPriority || f == nil || f.Large || f.prioritized || f.source == PolicyConfigured {
 		return
@@ -100,7 +100,8 @@ func (m *Machine) LearnWait(id uint64, log float64) {
 	}
 }
 
-// Advance lets the learner of gates observe, up to an instant, the waiting jobs that would fit.
+// Advance brings the machine up to an instant. It applies the scheduler's computations of priorities until then. The
+// learner of gates observes the waiting jobs that would fit into the free processors.
 func (m *Machine) Advance(now float64) {
 	if m.projection.advance(now, m.tracker.RunningJobs) {
 		m.TouchAll()
@@ -137,7 +138,7 @@ func (m *Machine) LearnStart(now float64, j *track.Job) {
 
 func waittimeLog(wait float64) float64 { return waittime.Log(math.Min(wait, waittime.Longest)) }
 
-// Share copies the rules that another machine has learnt.
+// Share copies the rules that another machine has learnt, and the inputs of its priorities.
 func (m *Machine) Share(of *Machine) {
 	m.Gates.Share(&of.Gates)
 	m.Priorities.Share(of.Priorities)

@@ -13,30 +13,31 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Simulated is the result of a simulation of a request: its quantiles in seconds, its features, and the wait by the
-// plan from the limits (NaN if there is none).
+// Simulated is the result of a simulation of a request: the quantiles of its wait in seconds, features of the waits
+// (see summarize), and Plan, the wait in seconds if all jobs run to their time limits (NaN if unknown).
 type Simulated struct {
 	Quantiles []float64
 	Features  [6]float64
 	Plan      float64
-	// Orders is ln(wait + 60 s) under each order of the portfolio, see Facts.PlayOrders; nil if it was not simulated.
+	// Orders has ln(wait + 60 s) under different orders of starts, see Facts.PlayOrders; nil if they were not
+	// simulated.
 	Orders []float64
 	// Blocked has the quantiles of the part of the wait for which limits keep the request from starting; nil if no
 	// limit applies. Kept is the limit that keeps it now, nil for none.
 	Blocked []float64
-	// Shares are the blocked shares of the futures' waits, sorted by wait; nil if Blocked is nil.
+	// Shares has the blocked share of the wait in each future, in the order of the waits; nil if Blocked is nil.
 	Shares []float64
 	// KeptSoon is true if limits keep the request from starting soon after its submission.
 	KeptSoon bool
 	Kept     *Kept
 	// Nodes is true if nodes are known and their resources other than processors were simulated.
 	Nodes bool
-	// NoRoom is true if jobs are placed on nodes and these have no room for the request now, by the time limits of
-	// the running and waiting jobs.
+	// NoRoom is true if jobs are placed on nodes, and the request would not start now by the plan.
 	NoRoom bool
 }
 
-// summarize computes the result from the sorted waits of all replicas.
+// summarize computes the result from the sorted waits of all futures. The features are quantiles at 0.1, 0.35, 0.5 and
+// 0.75 and the mean of ln(wait + 60 s), and the share of waits below 60 s.
 func summarize(waits []float64, plan float64, levels []float64) *Simulated {
 	s := &Simulated{Quantiles: make([]float64, len(levels)), Plan: plan}
 	for i, level := range levels {
@@ -64,7 +65,7 @@ type waitSurface struct {
 	replays int // the number of simulated futures
 	sizes   []int
 	limits  []float64
-	cells   []float32 // by limit, then size: quantiles, hint, plan; NaN without an answer
+	cells   []float32 // by limit, then size: quantiles, features, plan; NaN without an answer
 	waits   []float32 // by limit, then size, then future; NaN without an answer
 	pivotCounts
 	census *census
@@ -202,11 +203,12 @@ func newSurface(at float64, waits, plan *forward.Surface, levels []float64) (*wa
 	return t, read
 }
 
-// surfaceAge has the event time at which the tables of a pool were made, and the number of events since then.
+// surfaceAge has the event time at which the newest tables of a pool were begun, and the number of events since then.
+// made is true if there are any.
 type surfaceAge struct {
 	made  bool
 	at    float64
-	since int // number of events since then
+	since int
 }
 
 // refresh is a rebuild of tables that is in progress.
@@ -217,19 +219,20 @@ type refresh struct {
 	took   time.Duration           // set when the work is done
 }
 
-// A pool's tables are rebuilt after a number of events that is proportional to its jobs, or after some seconds and
-// fewer events. The number is proportional because the cost of tables grows with the jobs. The number of further events
-// after which the tables take effect depends only on the number of jobs, not on the duration of the work.
+// The tables of a pool with n jobs are rebuilt after max(leastEvents, n/eventsPart) events, because their cost grows
+// with the jobs. After soonSeconds, max(leastSoon, n/soonPart) events are enough. The tables take effect after 1 +
+// n/refreshDelay further events, however long the work takes.
 const (
 	leastEvents  = 32
 	eventsPart   = 32
 	leastSoon    = 8
 	soonPart     = 512
 	soonSeconds  = 60
-	refreshDelay = 256 // number of events, divided by the number of jobs
+	refreshDelay = 256
 )
 
-// RecordEvent records an event of a pool. It begins to rebuild the pool's tables if they are due and asked is true.
+// RecordEvent records an event of a pool. If the pool's tables are due and asked is true, it begins to rebuild them.
+// events is the number of all events so far.
 func (m *Machine) RecordEvent(p *Pool, events uint64, asked bool) {
 	if p == nil {
 		return
@@ -354,8 +357,9 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	return out
 }
 
-// frontPart determines the second table of a pool with priorities: one in frontPart of the waiting jobs is ahead of
-// it. No job is ahead of the first table. Each further table has twice as many jobs ahead.
+// frontPart determines for which places tables are made in a pool with priorities. The first table is for requests
+// ahead of all waiting jobs, the second for requests behind one in frontPart of them. Each further table has twice as
+// many jobs ahead.
 const frontPart = 16
 
 // tablesByRank makes tables for requests at several places among the waiting jobs, which are sorted by rank: before all
@@ -400,7 +404,8 @@ func tablesByRank(waiting []forward.Waiting, tableAt func(rank, tables int) *wai
 	return first
 }
 
-// ApplyDueSurfaces puts the tables that are due into force.
+// ApplyDueSurfaces puts finished tables into force if they are due at this number of events. If necessary it waits for
+// them.
 func (m *Machine) ApplyDueSurfaces(events uint64) {
 	r := m.Refresh
 	if r == nil || events < r.due {
