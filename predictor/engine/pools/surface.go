@@ -220,8 +220,8 @@ type refresh struct {
 }
 
 // The tables of a pool with n jobs are rebuilt after max(leastEvents, n/eventsPart) events, because their cost grows
-// with the jobs. After soonSeconds, max(leastSoon, n/soonPart) events are enough. The tables take effect after 1 +
-// n/refreshDelay further events, however long the work takes.
+// with the jobs. After soonSeconds, max(leastSoon, n/soonPart) events are enough. The first tables of a pool take
+// effect at once. Later ones take effect after 1 + n/refreshDelay further events, however long the work takes.
 const (
 	leastEvents  = 32
 	eventsPart   = 32

@@ -19,14 +19,14 @@ const mostBounds = 8_000
 // docs/accuracy.md. This confidence is used because a comparison should show QBETS at its best.
 const qbetsConfidence = .5
 
-// qbetsRun returns the number of successive misses of a level's bound that QBETS takes for a change. By chance they
-// are as improbable as the papers' three misses at the level 0.95, which are for independent waits. The papers adapt
-// the number to correlated waits by simulated tables. With that, QBETS is worse on most available traces.
+// qbetsRun returns the number of successive misses of a level's bound after which QBETS assumes a change. If waits are
+// independent, so many misses are as improbable as three misses at level 0.95, which is the papers' number. The papers
+// adapt the number to correlated waits by simulated tables. With these tables QBETS is worse on most available traces.
 func qbetsRun(level float64) int { return max(3, int(math.Ceil(3*math.Log(1-.95)/math.Log(1-level)))) }
 
-// BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, since
-// each level finds its changes itself. All histories end with the newest wait, and begin at the last change of the
-// level. waits is kept beside them so that the waits are saved once.
+// BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, because
+// changes are detected for each level separately. All histories end with the newest wait, and begin at the last change
+// of the level. waits is kept beside them so that the waits are saved once.
 type BoundHistory struct {
 	levels []float64
 	series []*qbets.Series // by level
@@ -43,7 +43,7 @@ func newBounds(levels []float64) *BoundHistory {
 	return b
 }
 
-// begin returns a level's history of waits.
+// begin returns a new history for a level, with the given waits.
 func (b *BoundHistory) begin(level int, waits []float64) *qbets.Series {
 	p := b.levels[level]
 	// The only possible error is a wrong configuration.
@@ -91,7 +91,7 @@ func (b *BoundHistory) halve() {
 	}
 }
 
-// misses returns, by level, how many of the newest waits in succession missed the level's bound.
+// misses returns, by level, the number of newest successive waits that missed the level's bound.
 func (b *BoundHistory) misses() []int {
 	out := make([]int, len(b.series))
 	for i, s := range b.series {

@@ -21,7 +21,7 @@ type useHistory struct {
 	estimate int        // estimate of the newest hour
 }
 
-// useLevel has the time of nearly equal uses.
+// useLevel has the time for which nearly equal numbers of processors were in use.
 type useLevel struct {
 	lowest  int     // the lowest possible use of the level
 	highest int     // the highest observed use of the level
@@ -97,7 +97,7 @@ func (h *useHistory) decay(days float64) {
 	}
 }
 
-// usual returns the lowest use that was exceeded only in a rare part of the time.
+// usual returns the lowest use that was exceeded for at most rareUse of the time.
 func (h *useHistory) usual() int {
 	above := 0.0
 	for _, l := range slices.Backward(h.levels) {

@@ -23,9 +23,9 @@ func cycles(h *useHistory, n, full, over, overSeconds int) {
 	}
 }
 
-// TestRareUse proves that a machine of 100 processors that is full for a twentieth of the time has 100, even if jobs
-// overlap in the log for 8 s in a thousand. If they overlap for 12 s it has 130. On the first day the highest use
-// counts.
+// TestRareUse proves that 100 processors are estimated for a machine of 100 that is full for a twentieth of the time,
+// even if jobs overlap in the log for 8 s in a thousand. If they overlap for 12 s, 130 processors are estimated. On the
+// first day the highest use counts.
 func TestRareUse(t *testing.T) {
 	for over, want := range map[int]int{0: 100, 8: 100, 12: 130} {
 		var h useHistory
@@ -42,8 +42,8 @@ func TestRareUse(t *testing.T) {
 }
 
 // TestGrownMachine proves that the new size of a machine that doubles after a year is learnt within a day, although it
-// is alternately full and half empty for an hour. While it is used so fully, its use counts at once. If a machine
-// shrinks to half, its new size is learnt once the old use is forgotten, after a quarter of a year.
+// is alternately full and half empty for an hour. While all its processors are in use, this use counts at once. If a
+// machine shrinks to half, the estimate falls within a quarter of a year, and is the new size after four months.
 func TestGrownMachine(t *testing.T) {
 	var h useHistory
 	h.add(0, 1e9)

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// CodeJobs reads or writes the waiting and running jobs. When it reads, it also counts them again. A stored forecast
-// has the given numbers of answers and features.
+// CodeJobs reads or writes the waiting and running jobs. When it reads, it also counts them again. answers and features
+// are the numbers of values in the pending forecast of a job.
 func (t *Tracker) CodeJobs(s *codec.Codec, answers, features int) {
 	all := slices.SortedFunc(maps.Values(t.Jobs), func(a, b *Job) int { return cmp.Compare(a.Number, b.Number) })
 	if !codec.Hand(s, &all) {
@@ -104,7 +104,7 @@ func (t *Tracker) codePending(s *codec.Codec, v **PendingForecast, answers, feat
 	})
 }
 
-// recount adds a job that was just read to the lists and sums of its state.
+// recount adds a job that was just read to all lists and sums to which it belongs by its state, queue and user.
 func (t *Tracker) recount(s *codec.Codec, j *Job) {
 	j.SizeClass, j.LimitClass = SizeClass(j.Procs), LimitClass(j.Limit)
 	j.QueueState, j.UserState = t.Queues[j.Queue], t.Users[j.User]

@@ -46,7 +46,7 @@ const mostEnded = 1024
 // endedNames are the names under which the jobs that ended last were found.
 type endedNames struct {
 	known map[string]bool
-	ring  []string // next is the oldest if the ring is full
+	ring  []string // ring[next] is the oldest name once the ring is full
 	next  int
 }
 
@@ -87,7 +87,7 @@ func (e *endedNames) code(s *codec.Codec) {
 func (t *Tracker) CodeEnded(s *codec.Codec) { t.ended.code(s) }
 
 // Knows reports whether each of the job names listed in after (see Request.After) belongs to a job that waits, runs or
-// has ended recently. Another name may belong to a job that the tracker has not received yet.
+// has ended recently. If it is false, a name may belong to a job that the tracker has not received yet.
 func (t *Tracker) Knows(after string) bool {
 	for name := range strings.SplitSeq(after, ",") {
 		whole, _, _ := strings.Cut(name, "_")
@@ -105,8 +105,8 @@ func (t *Tracker) Named(after string) []*Job {
 }
 
 // Named returns the jobs that are named in after (see Request.After). at returns the jobs that have a name or are tasks
-// of the array with that name; nameOf returns the name of a job. A task that has no record of its own waits with its
-// array.
+// of the array with that name; nameOf returns the name of a job. For a task without a record of its own, Named returns
+// the job of its array.
 func Named[J any](after string, at func(place string) []J, nameOf func(J) string) (out []J) {
 	for name := range strings.SplitSeq(after, ",") {
 		whole, part, _ := strings.Cut(name, "_")

@@ -54,7 +54,7 @@ func (r *Request) Delay(at float64) float64 {
 // mostAfter is the maximum length of Request.After in bytes. A longer text is ignored.
 const mostAfter = 1 << 14
 
-// kin returns the request in the form in which another job of the same user may repeat it.
+// kin returns the request without the fields that belong to a single job: names, dependencies, tasks and begin time.
 func (r *Request) kin() Request {
 	out := *r
 	out.Name, out.Array, out.After, out.Throttle, out.Tasks, out.Begin = "", "", "", 0, 0, 0
@@ -120,7 +120,7 @@ const (
 // SizeClass returns the class of a size: 1, 2, 3-4, 5-8, ...
 func SizeClass(procs int) int { return min(bits.Len(uint(max(procs, 1)-1)), SizeClasses-1) }
 
-// LimitClass returns the class of a time limit.
+// LimitClass returns the class of a time limit in seconds; 0 or less means no limit.
 func LimitClass(limit float64) int {
 	if limit <= 0 {
 		return Unlimited
@@ -139,7 +139,8 @@ func LongestOf(class int) float64 {
 	return 60 * math.Exp2(float64(class)/2)
 }
 
-// Amount is a number of jobs, the processors that they request, and their work.
+// Amount is a number of jobs, the sum of the processors that they request, and their work by their expected runtimes,
+// in processor-seconds.
 type Amount struct{ Jobs, Procs, Work float64 }
 
 // Add adds a job, or subtracts it if sign is -1. The work is in whole units of 1/64 s (see Expected), so that sums
@@ -263,8 +264,8 @@ func (m *ForgettingMean) Add(v, keep float64) {
 // Value returns the mean, or NaN without any value.
 func (m *ForgettingMean) Value() float64 { return m.sum / m.weight }
 
-// RecentWaits has means over the newest starts of a kind of jobs: Fast and Slow of ln(wait + 60 s), with different
-// weights of older starts, and Nothing of the share of waits up to a second.
+// RecentWaits has means over the starts of a kind of jobs, in which newer starts count more. Fast and Slow are means of
+// ln(wait + 60 s); Fast forgets older starts sooner. Nothing is the share of waits up to a second.
 type RecentWaits struct {
 	Fast, Slow, Nothing ForgettingMean
 }
@@ -281,7 +282,7 @@ func (r *RecentWaits) add(z float64) {
 
 // PendingForecast is the part of a forecast that is kept until the wait is known. It is immutable.
 type PendingForecast struct {
-	Answers []float64 // answers of the experts, by level
+	Answers []float64 // logarithms of the experts' quantiles, by level and then expert
 	Groups  []string  // groups of the job, for the experts' weights
 	Row     []float32 // the features
 	Said    []float64 // logarithms of the served quantiles; nil if nothing was served

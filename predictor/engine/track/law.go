@@ -20,13 +20,13 @@ const (
 // times grace/(grace + t - limit), where over is the survival at the limit. Without a limit it falls as 1/t beyond the
 // last knot.
 type Law struct {
-	limit float64 // +Inf for none
-	over  float64 // Pr{the job lives longer than the limit}
-	end   float64 // ln t of the last knot, in units of the distance of knots
-	tail  []float32
+	limit float64   // +Inf for none
+	over  float64   // Pr{the job lives longer than the limit}
+	end   float64   // ln t of the last knot, in units of the distance of knots
+	tail  []float32 // survival at the knots
 }
 
-// Sample samples a law.
+// Sample returns a sampled copy of a law.
 func Sample(from *residual.Law) *Law {
 	l := &Law{limit: from.Limit(), end: knots}
 	n := knots
@@ -44,7 +44,7 @@ func Sample(from *residual.Law) *Law {
 	return l
 }
 
-// width returns the width of the cell that begins at knot i. It is 1, except for the last cell.
+// width returns the distance from knot i to the next one. It is 1, except before the last knot.
 func (l *Law) width(i int) float64 { return min(1, l.end-float64(i)) }
 
 // Survival returns the probability of a lifetime above the given number of seconds.

@@ -72,7 +72,7 @@ func (t *Tracker) SetHold(j *Job, h Hold) {
 	t.keep(j)
 }
 
-// keep adds a held job with a known cause.
+// keep adds a job to t.kept if it is held for a known reason.
 func (t *Tracker) keep(j *Job) {
 	if j.State != Held || !j.Hold.isKnown() {
 		return
@@ -83,7 +83,7 @@ func (t *Tracker) keep(j *Job) {
 	}
 }
 
-// unkeep removes a held job with a known cause.
+// unkeep removes a job from t.kept, if it is there.
 func (t *Tracker) unkeep(j *Job) {
 	if i, found := slices.BinarySearchFunc(t.kept, j, inOrder); found {
 		t.kept = slices.Delete(t.kept, i, i+1)

@@ -44,7 +44,7 @@ func (t *Tracker) Forgotten() Forgotten {
 
 // makeRoomForUsers forgets the users seen least recently.
 func (t *Tracker) makeRoomForUsers() {
-	// Sorted by when they were last seen, which differs between any two users.
+	// The order of the map does not matter, because no two users were last seen at the same look-up.
 	all := slices.Collect(maps.Values(t.Users))
 	for _, u := range leastRecentlySeen(all, func(u *user) (uint64, bool) { return u.seen, u.live == 0 }) {
 		t.forgetUser(u)

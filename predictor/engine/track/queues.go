@@ -107,7 +107,7 @@ type Queue struct {
 	frozen         *QueueFacts
 }
 
-// Of returns the jobs of the queue and a size class.
+// Of returns the state of the queue's jobs of one size class.
 func (q *Queue) Of(size int) *SimilarJobs {
 	if q.similar[size] == nil {
 		q.similar[size] = newSimilar()
@@ -166,8 +166,8 @@ func (t *Tracker) forgetQueues() []string {
 	return names
 }
 
-// leastRecentlySeen returns an eighth of the elements that may be forgotten, but at least one. It returns those that
-// were seen least recently.
+// leastRecentlySeen returns idle elements, those that were seen least recently first. It returns as many as an eighth
+// of all elements, but at least one; fewer only if fewer are idle.
 func leastRecentlySeen[T any](all []T, state func(T) (seen uint64, idle bool)) []T {
 	var out []T
 	for _, v := range all {

@@ -46,7 +46,7 @@ func CodeStarts(s *codec.Codec, all *[]StartRecord) {
 	}
 }
 
-// code reads or writes the window. Older entries belong to views that have them themselves.
+// code reads or writes the window. Older entries are needed only by views, which save their own windows.
 func (n *NewestStarts) code(s *codec.Codec) {
 	if codec.Hand(s, &n.all) {
 		if s.Reading {

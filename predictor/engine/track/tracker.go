@@ -62,7 +62,7 @@ type frozenFacts struct {
 	index   map[string]int // index of each queue
 	users   *UserTable
 	changed []*user
-	// outdated is true if the table must be made of all users again.
+	// outdated is true if the next table must be made again from all users.
 	outdated bool
 	clocks   *StartClocks
 }
@@ -92,7 +92,8 @@ func (j *Job) Kin() residual.Job {
 	return residual.Job{Queue: j.Queue, User: j.User, App: j.App, Procs: j.Procs, Limit: j.Limit}
 }
 
-// workLeft returns the remaining work of the running jobs: the expected work, and the maximum by their limits.
+// workLeft returns the remaining work of the running jobs, in processor-seconds: the expected work, and the maximum by
+// their limits.
 func (t *Tracker) workLeft(now float64) (expected, limits float64) {
 	for _, j := range t.RunningJobs {
 		age := max(0, now-j.Start)
@@ -122,8 +123,9 @@ func (r *ForgettingRate) add(now float64) {
 	r.Last = math.Max(r.Last, now)
 }
 
-// Expected returns the expected runtime, rounded to 1/64 s and at most the limit. It is the mean of the user's jobs
-// in the queue, or without any the mean of the queue's jobs.
+// Expected returns the expected runtime of a request in seconds, rounded to 1/64 s and at most the limit. It is the
+// geometric mean over the user's jobs in the queue, or without any over the queue's jobs. If the queue has none either,
+// it is half the limit, or an hour without a limit.
 func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 	v := q.Runtimes.Value()
 	if m := u.runtimesIn(q.Code); m != nil {
@@ -202,7 +204,7 @@ func (t *Tracker) Compete(j *Job) {
 	t.Touch(j)
 }
 
-// Retire removes a job from the competing ones.
+// Retire removes a waiting job from the competing ones, and sets its new state.
 func (t *Tracker) Retire(j *Job, to JobState) {
 	if j.State == Waiting {
 		t.countWaiting(t.Clock, j, -1)
@@ -284,7 +286,8 @@ func (t *Tracker) Learn(now float64, j *Job, z float64) {
 	t.Touch(j)
 }
 
-// learnEvidence learns from a wait the facts with which features compare later requests.
+// learnEvidence records a wait, given as its logarithm z, among the newest starts: of the user, of jobs of the same
+// size, and of all jobs. It also counts the start in the clocks.
 func (t *Tracker) learnEvidence(now float64, j *Job, z float64) {
 	l := LastStart{now, z}
 	j.UserState.History.started(j, l)
@@ -304,7 +307,7 @@ func (t *Tracker) Ended(now float64, j *Job) {
 	t.Flow.ended(now, float64(j.Procs))
 }
 
-// Stop removes a job from the running ones.
+// Stop removes a job from the running ones, and sets its new state.
 func (t *Tracker) Stop(j *Job, to JobState) {
 	j.State = to
 	t.use.add(int(t.Running.Procs), t.Clock)

@@ -13,7 +13,7 @@ const lastWaits = 8
 // UserHistory has statistics of a user's jobs.
 type UserHistory struct {
 	LastEnd  float64        // instant, NaN for none
-	OfLimits ForgettingMean // part of their limits that the newest jobs ran
+	OfLimits ForgettingMean // mean of runtime divided by time limit of the newest jobs
 	waits    []float64      // the newest waits as logarithms, the newest last; never changed
 	requests []requestStart
 }

@@ -81,7 +81,7 @@ func (c *startCounts) start(now float64) {
 	}
 }
 
-// hazard returns the table of the present counts.
+// hazard computes the table from the present counts.
 func (c *startCounts) hazard() *WeekHazard {
 	var dayStarts, dayWaited [slotsOfDay]float64
 	var starts, waited float64
@@ -140,7 +140,8 @@ func (h *WeekHazard) Rate(at float64) float64 {
 	return float64(h.cumulated[i+1] - h.cumulated[i])
 }
 
-// Until returns the seconds from an instant until the hazard has cumulated to a level, at most a week.
+// Until returns the seconds from an instant until the hazard that cumulates since then reaches a level. The result is
+// at most a week.
 func (h *WeekHazard) Until(at, level float64) float64 {
 	i, begins := slotOf(at)
 	from := float64(i) + (at-begins)/slotSeconds
@@ -188,7 +189,7 @@ func (h *WeekHazard) code(s *codec.Codec) {
 const (
 	mostDayTimes  = 200      // the maximum number of starts of a class whose times of day are kept
 	leastDayTimes = 20       // the minimum number for a clock
-	dayClockWait  = 600.     // minimum wait, in seconds, of such a job: after it the time of day decides the start
+	dayClockWait  = 600.     // minimum wait, in seconds, of starts that are kept; others did not wait for a time of day
 	peakSeconds   = 20 * 60. // width in seconds of the window with the most starts
 )
 
