@@ -86,8 +86,9 @@ func TestDependenciesKnownLate(t *testing.T) {
 	}
 }
 
-// TestDependencyOnAnotherPool proves that a job of one pool may wait for one of another. While that one runs, its end
-// is simulated. While it waits, its end is unknown, and the first job is not simulated.
+// TestDependencyOnAnotherPool covers a held job that waits for the end of a job in another pool. It proves that the
+// held job is simulated while the other job runs. While the other job waits, its end is unknown, and the held job is
+// not simulated.
 func TestDependencyOnAnotherPool(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	for _, q := range []string{"q", "r"} {

@@ -20,7 +20,8 @@ func experienced(t *testing.T) (e *Engine, now float64) {
 	return e, now
 }
 
-// ofArray returns a request for that many tasks of ann's array 9, of which at most two may run at once.
+// ofArray returns a request for the given number of tasks of ann's array 9. At most two of the array's tasks may run at
+// once.
 func ofArray(tasks int) track.Request {
 	r := of("ann", "q", 4)
 	r.Limit, r.Array, r.Throttle, r.Tasks = 3000, "9", 2, tasks

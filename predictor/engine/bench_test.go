@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// cluster returns an engine with that many running and waiting jobs, and trees.
+// cluster returns an engine with trees and with the given numbers of running jobs, waiting jobs and users, and its
+// time.
 func cluster(t testing.TB, runs, waits, users int, cfg Config) (*Engine, float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -140,7 +141,7 @@ func processor(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkForecast measures requests that a view answers on every core.
+// BenchmarkForecast measures forecasts of one view, made on all cores at the same time.
 func BenchmarkForecast(b *testing.B) {
 	for _, c := range append(sizes, struct {
 		name               string
@@ -154,7 +155,7 @@ func BenchmarkForecast(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				r := track.Request{Queue: "batch", User: "u1", Limit: 3600}
 				for p.Next() {
-					r.Procs = 1 + r.Procs%64 // that many different sizes
+					r.Procs = 1 + r.Procs%64 // 64 different sizes
 					if v.Forecast(&r).Quantiles == nil {
 						b.Error("it says nothing")
 					}
@@ -212,8 +213,8 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// BenchmarkPivots measures the cost of the pivots of a request, on a view without earlier questions and on one with
-// them, and of the pivots of a waiting job. It also measures the simulation alone.
+// BenchmarkPivots measures the pivots of a request, in a new view (First) and in one that has cached results (Next),
+// and the pivots of a waiting job. For comparison it measures the waits in the futures.
 func BenchmarkPivots(b *testing.B) {
 	for _, c := range append(sizes[:1:1], append([]struct {
 		name               string
@@ -237,7 +238,8 @@ func BenchmarkPivots(b *testing.B) {
 	}
 }
 
-// BenchmarkRow measures the features of a request, without the experts on which some of them depend.
+// BenchmarkRow measures the features of a request, all of them and without the groups of "Old". The experts on which
+// some features depend are not included.
 func BenchmarkRow(b *testing.B) {
 	for _, c := range append(sizes, struct {
 		name               string

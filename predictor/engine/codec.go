@@ -161,7 +161,7 @@ func codeFitted(s *codec.Codec, all *map[class]uniformlog.Model) {
 		codeClass(s, c)
 		m := (*all)[*c]
 		s.Finite(&m.B0, &m.B1)
-		if s.Reading { // views may be reading the map that is saved
+		if s.Reading { // a map that is saved must not change, because views may read it
 			(*all)[*c] = m
 		}
 	})

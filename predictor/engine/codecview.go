@@ -36,7 +36,8 @@ func (e *Engine) RestoreView(data []byte) (*View, error) {
 		v.whole.Attach(&e.tracker.Past)
 		v.whole.AttachPriorities(e.pools)
 	}
-	// These are the present limits. Views are kept for a few minutes only, in which limits rarely change.
+	// The view gets the present limits instead of those at its instant. Views are kept for a few minutes only, in which
+	// limits rarely change.
 	v.Limits = e.tracker.Limits()
 	return v, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// TestCopy proves that a copy is saved in the same bytes and continues to the last bit like the original, also beyond
-// the end of a running training. Events that copies get do not change the original.
+// TestCopy proves that a copy is saved in the same bytes as its original. It also gives the same forecasts, to the last
+// bit, even beyond the end of a running training. Events of copies do not change the original.
 func TestCopy(t *testing.T) {
 	type goes struct {
 		e    *Engine
@@ -74,9 +74,9 @@ func TestCopy(t *testing.T) {
 }
 
 // TestViewsChangeNothing proves that an engine forecasts the same, however often views are taken in between. Its queues
-// compete in two pools, so that one of them changes while the other does not. In both a job can be delayed by later
-// ones. The policy is learnt in one of the cases. There users have jobs in both pools, and their usage counts in the
-// situations from which the order of starts is learnt.
+// compete in two pools, so that one of them changes while the other does not. In both pools a job can be delayed by
+// later ones. In one of two cases the policy is learnt. In that case users have jobs in both pools, and their usage
+// counts in the situations from which the order of starts is learnt.
 func TestViewsChangeNothing(t *testing.T) {
 	t.Run("policy known", func(t *testing.T) { viewsChangeNothing(t, true) })
 	t.Run("policy learnt", func(t *testing.T) { viewsChangeNothing(t, false) })
@@ -95,7 +95,7 @@ func viewsChangeNothing(t *testing.T, known bool) {
 	compared := 0
 	events := happenings(7, 1200)
 	for i, h := range events {
-		h.at = events[0].at + (h.at-events[0].at)/6 // one day: arrivals are drawn from the newest of all pools
+		h.at = events[0].at + (h.at-events[0].at)/6 // within a day: futures repeat the newest submissions
 		if !known && h.kind == submitted {
 			h.r.Queue = []string{"short", "long", "wide"}[h.id%3]
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// told has the scores of a forecast. It is indexed by the number of the forecast's submission.
+// told has the scores of a forecast. A list of them is by the number of the submission.
 type told struct {
 	loss    float64 // the mean of the log pinball losses at .5 and .95
-	covered float64 // by the .9 quantile
+	covered float64 // 1 if the wait is at most the .9 quantile, otherwise 0
 	known   bool
 }
 
@@ -68,7 +68,8 @@ func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*
 	return out, e
 }
 
-// drawn returns a history of jobs whose waits are drawn by user, and are 20 times as long from one submission on.
+// drawn returns a history of jobs whose waits are random, with a mean that depends on the user. From submission number
+// from on, the waits are 20 times as long.
 func drawn(seed uint64, submits, from int) []happening {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var out []happening
@@ -132,8 +133,8 @@ func since(v []float64, good func(float64) bool) int {
 
 // TestRecovers proves how fast an engine adapts after waits become 20 times as long for good. An engine that learns
 // faster after the change needs at most half as many jobs as one with a constant speed until its loss is within a tenth
-// of the final loss. Its .9 quantile is within .05 of its coverage no later than the other's. Trees are trained as
-// rarely as with 16,000 waits.
+// of the final loss. Its .9 quantile covers .85 to .95 of the waits no later than the other's. Trees are trained as
+// rarely as by default with 16,000 waits, because Growth is .4.
 func TestRecovers(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays 30,000 jobs: set WAITCAST_LONG=1")
@@ -168,7 +169,8 @@ func TestRecovers(t *testing.T) {
 
 // TestNoticesScores proves the alarm when waits become 20 times as long. Within 600 waits there is an alarm for the
 // scores of all jobs, whose estimated beginning is within 200 waits of the true one, and trees are trained long before
-// their turn. (An engine with a constant speed of learning only counts the alarm: see TestRecovers.)
+// the growth of the rows would cause it. (An engine with a constant speed of learning only counts the alarm: see
+// TestRecovers.)
 func TestNoticesScores(t *testing.T) {
 	const before, after = 3500, 900
 	var at, trained, next int

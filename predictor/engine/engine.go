@@ -120,7 +120,7 @@ func (c *Config) memory() track.Memory {
 type Engine struct {
 	cfg      Config
 	features *features
-	median   int // the level nearest .5
+	median   int // the index of the level nearest 0.5
 	events   uint64
 	replay   replay
 	// withoutRow is the number of learnt waits of jobs without a row of features.

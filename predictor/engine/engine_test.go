@@ -270,8 +270,9 @@ func (v *savableView) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// TestSavedState proves that saved engines and views come back to the same bytes. Damaged ones, and those of another
-// version or configuration, are refused and change nothing. A view that no engine made can neither be asked nor saved.
+// TestSavedState proves that engines and views are saved in the same bytes again after they are restored. Damaged
+// state, and state of another version or configuration, is refused and changes nothing. A view that no engine made
+// gives no forecast and cannot be saved.
 func TestSavedState(t *testing.T) {
 	e := quick(t, Config{})
 	for _, h := range happenings(7, 300) {
@@ -294,7 +295,7 @@ func TestSavedState(t *testing.T) {
 	}
 }
 
-// TestSampledLaw proves that the sampled law equals its original.
+// TestSampledLaw proves that a sampled law has the quantiles of its original, within about 1 %.
 func TestSampledLaw(t *testing.T) {
 	e := quick(t, Config{})
 	for _, h := range happenings(8, 200) {

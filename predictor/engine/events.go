@@ -213,7 +213,7 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	e.pools.LearnEvent(pools.StartEvent, now, j)
 	e.retire(j, track.Running)
 	j.UserState.Waiting.Add(j, -1)
-	j.Start = math.Max(at, j.Submit) // a late report of a start has the true time
+	j.Start = math.Max(at, j.Submit) // at may be before now, because a start may be reported late
 	e.pools.LearnStart(now, j)
 	e.run(now, j)
 	e.ensemble.Advance(now)
@@ -255,7 +255,8 @@ func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 // learnt returns the number of waits that have been learnt from.
 func (e *Engine) learnt() int { return e.learner.Seen + e.withoutRow }
 
-// learn learns from a wait.
+// learn learns from the wait of a job whose row of features was kept: the facts, the rules of starts, the errors of the
+// simulation, the trees and the online experts.
 func (e *Engine) learn(now float64, j *track.Job) {
 	z := e.learnFacts(now, j)
 	e.pools.LearnWait(j.ID, z)
@@ -422,7 +423,7 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 			e.pools.LearnSubmit(now, j)
 			e.pools.LearnEvent(pools.StartEvent, now, j)
 		}
-		e.pools.Starts-- // run counted this start, but the job had started already
+		e.pools.Starts-- // run counts a start again
 		e.run(now, j)
 	} else {
 		j.UserState.Waiting.Add(j, 1)

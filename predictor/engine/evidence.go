@@ -22,13 +22,14 @@ func (r *featureRow) fitting() {
 		w.OfQueue.Jobs, logOf(w.OfQueue.Oldest), float64(r.pool.Free(r.Instant))-w.SmallerProcs)
 }
 
-// waitersBySize adds the ages of the waiting jobs that are larger than the request, of the smaller ones, and of all.
+// waitersBySize adds the number of waiting jobs that are larger than the request, and the waits so far of these, of the
+// others and of all.
 func (r *featureRow) waitersBySize() {
 	w := &r.waiters
 	r.add(w.Larger.Jobs, logOf(w.Larger.Oldest), logOf(w.Smaller.Oldest), logOf(w.Smaller.Newest), logOf(w.MeanAge))
 }
 
-// newestKind summarizes those starts of the last day whose jobs are comparable to a request in one way.
+// newestKind summarizes the starts of the last day of one kind of jobs, such as jobs at least as large as the request.
 type newestKind struct {
 	last        *track.StartRecord // the newest start
 	submit      float64            // the latest submission of the jobs that started
@@ -48,8 +49,8 @@ func (k *newestKind) add(s *track.StartRecord, recent bool) {
 	}
 }
 
-// newest adds features of three kinds of starts of the last day: of jobs at least as large as the request, at least
-// as long, or both.
+// newest adds features of the starts of the last day, by three kinds of jobs: at least as large as the request, with at
+// least its time limit, and both.
 func (r *featureRow) newest() {
 	var large, long, both newestKind
 	limit := r.Limit

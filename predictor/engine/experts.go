@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/qbets"
 )
 
-// expertFeatures has the outputs of experts that are features for others, on the logarithmic scale; NaN for unknown.
+// expertFeatures has the outputs of experts from which features and parts of a forecast are computed. Waits are on the
+// logarithmic scale, except in blocked. NaN means unknown.
 type expertFeatures struct {
 	qbetsMedian, qbetsHigh, plan float64
 	simulated                    [6]float64
@@ -36,8 +37,8 @@ type scratch struct {
 // forget drops the request, which refers to facts of its view.
 func (c *scratch) forget() { c.request, c.ranked = resolvedRequest{}, pools.RankedRequest{} }
 
-// forecast collects the forecasts of all experts. The most informed expert is the forecast's basis. The row of
-// features is in the scratch memory, see keepRow.
+// forecast returns the forecast of a request: those of all experts, and their combination after its correction. The row
+// of features is in the scratch memory, see keepRow.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r, &c.request), unasked()
 	defer c.forget()
@@ -104,7 +105,8 @@ func (g *pendingForecast) keepRow(c *scratch) {
 	copy(g.Row, c.row)
 }
 
-// basis returns the name of the main expert behind a forecast. It is the expert with an answer that knows most.
+// basis returns the name of the main expert behind a forecast: of the experts with an answer, the one that knows most.
+// It is empty if no expert has an answer.
 func (g *pendingForecast) basis() string {
 	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation,
 		ensemble.RecentWaits, ensemble.Limits}
@@ -173,7 +175,8 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	}
 }
 
-// addBounds adds the bounds of QBETS.
+// addBounds adds the bounds of QBETS for the request's queue and size, or if these are unknown for its queue, or for
+// all jobs.
 func (v *View) addBounds(j *resolvedRequest, g *pendingForecast) {
 	out := make([]float64, len(v.Levels))
 	for i, level := range v.Levels {
@@ -283,7 +286,8 @@ func appendWide(out []float64, row []float32) []float64 {
 	return out
 }
 
-// addCorrected adds the quantiles of the simulation's past errors around its median.
+// addCorrected adds the simulation's median plus each quantile of the simulation's past errors, all on the logarithmic
+// scale.
 func (v *View) addCorrected(g *pendingForecast) {
 	q := g.Experts[ensemble.Simulation]
 	if q == nil || v.errors == nil {

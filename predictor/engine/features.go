@@ -264,7 +264,7 @@ func (r *featureRow) simulation() {
 	r.add(r.experts.simulated[:]...)
 }
 
-// orderNames returns the names of the features of the portfolio of orders.
+// orderNames returns the names of the features that PlayOrders of package pools computes.
 func orderNames() []string {
 	var out []string
 	for _, o := range rules.Orders() {

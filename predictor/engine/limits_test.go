@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// limited returns an engine of 100 processors on which each user may run two jobs and the account "lab" 8 processors.
-// Two of ann's jobs run, one of them in another pool. Both end after at most 1,000 s.
+// limited returns an engine with two pools of 100 processors, for the queues q and r. Each user may run two jobs, and
+// the account "lab" may use 8 processors. Two of ann's jobs run, one in each pool. Both end after at most 1,000 s.
 func limited(t *testing.T) *Engine {
 	e := quick(t, Config{Capacity: 200})
 	for _, q := range []string{"q", "r"} {
@@ -32,7 +32,7 @@ func of(user, queue string, procs int) track.Request {
 	return track.Request{Queue: queue, User: user, Account: user + "lab", QOS: "normal", Procs: procs, Limit: 1000}
 }
 
-// simulated returns the simulation's median of a request, in seconds.
+// simulated returns the simulation's median of the wait in a forecast, in seconds.
 func simulated(t *testing.T, f *Forecast) float64 {
 	t.Helper()
 	q := f.Experts[ensemble.Simulation]
@@ -102,8 +102,7 @@ func TestLimitsKeepRequests(t *testing.T) {
 	}
 }
 
-// TestLimitsInHints proves that limits also decide what a kept request waits for, what would start sooner and what
-// starts at once.
+// TestLimitsInHints proves that limits count in pivots, in the waits of futures and in openings.
 func TestLimitsInHints(t *testing.T) {
 	e := limited(t)
 	v := e.View(10)
@@ -140,8 +139,7 @@ func TestLimitsInHints(t *testing.T) {
 	}
 }
 
-// TestKeptJobsArePlayed proves that a job kept by a limit goes before a later one of the same user, and delays no other
-// user.
+// TestKeptJobsArePlayed proves that a job that a limit keeps delays a later job of the same user, but no other user.
 func TestKeptJobsArePlayed(t *testing.T) {
 	e := limited(t)
 	before := e.View(10).Forecast(new(of("ann", "q", 1)))

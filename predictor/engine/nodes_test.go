@@ -29,7 +29,7 @@ func withGPUs(t *testing.T, running ...track.Request) *Engine {
 	return e
 }
 
-// wants returns a request of bob's.
+// wants returns a request of bob's; memory is in GiB.
 func wants(procs, nodes, gpus int, gpuType string, memory int64) track.Request {
 	r := of("bob", "q", procs)
 	r.Nodes, r.GPUs, r.GPUType, r.Memory = nodes, gpus, gpuType, memory<<30
@@ -85,7 +85,7 @@ func TestNodesKeepRequests(t *testing.T) {
 	}
 }
 
-// TestNodesDelayOthers proves that a job behind one that waits for GPUs may overtake it if this does not delay it.
+// TestNodesDelayOthers proves that a job may overtake one that waits for GPUs only if it does not delay that one.
 func TestNodesDelayOthers(t *testing.T) {
 	e := withGPUs(t, each(wants(9, 1, 2, "", 1))...)
 	e.Submit(10, 9, wants(1, 1, 4, "", 1))

@@ -35,9 +35,9 @@ func full(t *testing.T, jobs, procs int) *engine.View {
 	return e.View(700)
 }
 
-// TestOpenings proves that behind a job for the whole pool the free processors can start at once, for as long as the
-// others' limits last. This is exact to the second if the pool is simulated. In a table it goes in the table's steps,
-// and never exceeds the free processors.
+// TestOpenings proves that behind a job for the whole pool, a request for the free processors starts at once if its
+// limit ends no later than the last limit of the running jobs. The opening is exact to the second if the pool is
+// simulated. If it comes from a table, size and limit are rounded down to those of the table.
 func TestOpenings(t *testing.T) {
 	small := full(t, 45, 20).Openings(&track.Request{Queue: "q", Procs: 1})
 	if len(small.Holes) != 1 || small.Holes[0] != (forward.Opening{Procs: 100, Limit: 4*3600 - 700 + 44}) ||

@@ -52,8 +52,8 @@ func TestPartsByHand(t *testing.T) {
 	}
 }
 
-// TestPartsLaws proves for any shares that the parts rise with the level, that neither exceeds the wait, and that a
-// fixed blocked share is exactly that share, to the last bit.
+// TestPartsLaws proves for any shares that the parts rise with the level, that neither exceeds the wait, and that if
+// all futures have the same blocked share, each quantile is split by exactly that share, to the last bit.
 func TestPartsLaws(t *testing.T) {
 	levels := waittime.Levels()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,8 +85,8 @@ func TestPartsLaws(t *testing.T) {
 	})
 }
 
-// TestCauseOfDependents proves that a request after other jobs is on hold until they have ended, whatever else keeps
-// it.
+// TestCauseOfDependents proves that the cause of a request that waits for other jobs is OnHold until they have ended,
+// even if a limit keeps it, too.
 func TestCauseOfDependents(t *testing.T) {
 	e := limited(t)
 	first := of("ann", "q", 4)
@@ -103,8 +103,8 @@ func TestCauseOfDependents(t *testing.T) {
 	}
 }
 
-// TestNotBefore proves that each served quantile is at least the quantile of the simulated time for which something
-// keeps the request. The quantiles for learning do not change.
+// TestNotBefore proves that each served quantile is at least the quantile of the simulated time for which limits or
+// other jobs keep the request. The quantiles for learning do not change.
 func TestNotBefore(t *testing.T) {
 	for _, c := range []struct {
 		name                  string

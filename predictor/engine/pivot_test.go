@@ -150,7 +150,7 @@ func pivotText(all []pools.Pivot) string {
 	return text
 }
 
-// TestPolicyTold proves that the reported policy of the machine or a pool is simulated, and that the jobs' priorities
+// TestPolicyTold proves that the configured policy of the machine or a pool is simulated, and that the jobs' priorities
 // count only under a policy by priority.
 func TestPolicyTold(t *testing.T) {
 	fill := func(e *Engine) *View {
@@ -208,7 +208,8 @@ func TestPolicyTold(t *testing.T) {
 	}
 }
 
-// TestStats proves that Stats counts trainings and says since when the trees are in force, also after a restart.
+// TestStats proves that Stats counts trainings and reports when the training of the trees in force began, also after a
+// restart.
 func TestStats(t *testing.T) {
 	e := quick(t, Config{Synchronous: true})
 	if s := e.Stats(); s.Learnt != 0 || s.Trainings != 0 || !math.IsNaN(s.TreesAt) || s.SimulationAge != 0 {

@@ -77,7 +77,7 @@ func sound(t *rapid.T, f Forecast) {
 	}
 }
 
-// requests draws requests, sensible and not.
+// requests draws requests, with valid and invalid numbers.
 func requests() *rapid.Generator[track.Request] {
 	return rapid.Custom(func(t *rapid.T) track.Request {
 		return track.Request{
@@ -254,9 +254,9 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestForgetsByAge proves that what has not been seen for longer than configured is forgotten, once per day of event
-// time, and that a user with a job is not. An engine that is saved and restored at any event forgets the same at the
-// same instants. What a copy forgets stays in its original.
+// TestForgetsByAge proves that users and runs that were not seen for longer than configured are forgotten, once per day
+// of event time. A user with a job is not forgotten. An engine that is saved and restored at any event forgets the same
+// at the same instants. What a copy forgets stays in its original.
 func TestForgetsByAge(t *testing.T) {
 	const day = 86400.
 	cfg := Config{First: 1e9, ForgetAfter: 10 * 24 * time.Hour}

@@ -197,9 +197,9 @@ func TestEndReplayTrains(t *testing.T) {
 	}
 }
 
-// TestReplaySample proves what the position of a submission means. All of the newest submissions are followed in
-// full. The requested number of the others is in the sample, within four standard deviations, and none from before
-// the rows that an exact replay would have. Nothing is left out after the plan's number or without a plan.
+// TestReplaySample proves how much is learnt from a submission, by its place in a plan. Everything is learnt from all
+// of the newest submissions, from further ones, and without a plan. The sample has the requested number of the older
+// submissions, within four standard deviations. It has none whose rows would have been forgotten in an exact replay.
 func TestReplaySample(t *testing.T) {
 	const submissions, newest, older = 300_000, 5_000, 9_000
 	e := quick(t, Config{})

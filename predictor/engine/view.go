@@ -36,7 +36,7 @@ type View struct {
 	linked    []pools.Member // the jobs that a request waits for, see withLinked
 	plain     *View          // the view without the jobs of beside; nil if this view has none
 	beside    []pools.Member // jobs submitted before a request, see WithEarlier
-	entered   uint64         // number of jobs that the engine had taken in
+	entered   uint64         // number of jobs that the engine had taken in at the view's instant
 }
 
 // resolvedRequest is a request with the classes and indices that follow from it.
@@ -105,7 +105,8 @@ func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
 	return &w
 }
 
-// ranked returns a request with the inputs of orders of starts. The result is in the given memory; nil for new memory.
+// ranked returns a request with the further inputs of simulations. The result is in the given memory; nil for new
+// memory.
 func (j *resolvedRequest) ranked(r *pools.RankedRequest) *pools.RankedRequest {
 	if r == nil {
 		r = new(pools.RankedRequest)
@@ -116,7 +117,7 @@ func (j *resolvedRequest) ranked(r *pools.RankedRequest) *pools.RankedRequest {
 	return r
 }
 
-// ranked resolves a request and returns it with the inputs of orders of starts.
+// ranked resolves a request and returns it with the further inputs of simulations.
 func (v *View) ranked(r *track.Request) *pools.RankedRequest {
 	clean := r.Clean()
 	return v.resolve(&clean, nil).ranked(nil)
@@ -176,7 +177,7 @@ func (e *Engine) queueView(now float64, queue string) *View {
 	return v
 }
 
-// Forecast forecasts a request that is submitted at the view's instant. If the view is damaged, it returns the zero
+// Forecast forecasts a request that is submitted at the view's instant. A View that no engine made gives the zero
 // Forecast.
 func (v *View) Forecast(r *track.Request) Forecast {
 	clean := r.Clean()

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings returns the requests that would start at once in a queue: those of the given request's user and other
-// attributes, with any size and limit.
+// Openings returns the largest requests that would start at once. They have the queue, user and other attributes of r,
+// but any size and time limit.
 func (v *View) Openings(r *track.Request) pools.Openings {
 	ranked := v.ranked(r)
 	f := v.poolOf(ranked.Queue)
@@ -52,7 +52,7 @@ func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	return v.poolOf(ranked.Queue).KeptBeside(v.Instant, ranked, have)
 }
 
-// Freed returns how much of the limit that keeps a request to a queue must become free; nil if unknown.
+// Freed describes which running jobs must end until the limit k no longer keeps a request to a queue; nil if unknown.
 func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
 	freed, ok := v.poolOf(queue).Freed(v.Instant, k)
 	if !ok {
@@ -78,8 +78,8 @@ type Futures struct {
 // Futures returns the futures of the view.
 func (v *View) Futures() *Futures { return &Futures{v, pools.NewFutures(v.Instant, v.memo)} }
 
-// FuturesWithout returns the futures of Futures as they are if a waiting job, given by its id, has left the queue. In a
-// large pool the job stays.
+// FuturesWithout returns the futures of the view without the waiting job that has the given id. In a large pool the job
+// stays.
 func (v *View) FuturesWithout(id uint64) *Futures {
 	return &Futures{v, pools.NewFuturesWithout(v.Instant, id)}
 }
@@ -96,8 +96,8 @@ func (f *Futures) Waits(r *track.Request, room []float64) []float64 {
 	return f.played.Waits(pool, f.view.resolve(&clean, nil).ranked(nil))
 }
 
-// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is
-// nil if the job does not wait there, and in a large pool.
+// WaitsOfJob returns the times until a waiting job of a queue starts, in seconds, by future. The futures are those of
+// Futures.Waits. The result is nil if the job does not wait in the queue, and for a large pool.
 func (v *View) WaitsOfJob(queue string, id uint64) []float64 {
 	return v.poolOf(queue).WaitsOfJob(v.Instant, id)
 }
