@@ -2,8 +2,8 @@ package background
 
 import "testing"
 
-// TestBackgroundHurries proves that a task is hurried once callers wait for it, however many they are. Nothing hurries
-// a task that is done.
+// TestBackgroundHurries proves that Hurry is closed once callers wait for the task, even if several do. For a task that
+// is done it stays open.
 func TestBackgroundHurries(t *testing.T) {
 	b := New()
 	b.Run(false, func() { <-b.Hurry })

@@ -20,8 +20,9 @@ type Reason uint8
 const (
 	// Scores: the coverage of served forecasts has changed.
 	Scores Reason = iota
-	// Capacity: a configured or reported pool has at least a fifth more or fewer processors, without outages, than at
-	// the last alarm. It raises an alarm for each queue of the pool, and one for all jobs of the cluster.
+	// Capacity: the number of processors of a configured or reported pool, without those in outages, has changed since
+	// the last alarm. The smaller number is less than four fifths of the larger one. It raises an alarm for each queue
+	// of the pool, and one for all jobs of the cluster.
 	Capacity
 	// Limit: a queue's time limit has changed, see SetLimit. It raises an alarm for the queue, and one for all jobs of
 	// the cluster.
@@ -65,7 +66,7 @@ func (d *Drift) Total() int {
 }
 
 const (
-	// changedPart is the relative change of a pool's processors that causes an alarm.
+	// changedPart is the change of a pool's processors, relative to the larger number, above which there is an alarm.
 	changedPart = .2
 	// quietWaits is the number of waits after a reaction during which further changes are counted but have no effect.
 	// The waits are those of the same queue, or of all queues.
@@ -78,7 +79,7 @@ const (
 // These values define how strongly learning is forgotten at a change. They were chosen on the histories of
 // TestRecovers. They are the mildest ones that helped, since stronger ones were not faster.
 const (
-	forgottenPart  = .2    // of the experts' weights
+	forgottenPart  = .2    // part of the experts' weights
 	hastenedJobs   = 1000. // the correction makes steps as after this number of decided jobs
 	hastenedLinear = 2.    // the factor by which the linear quantiles' steps grow
 )
@@ -86,9 +87,9 @@ const (
 // scope has the detectors of changes in one queue, or in all jobs.
 type scope struct {
 	Drift
-	covers  *drift.Detector // detector for what the levels have earned
+	covers  *drift.Detector // detector of changes in earned
 	losses  *drift.Detector
-	earned  float64 // sum earned since the last update of covers
+	earned  float64 // sum of AddScore's amounts since the last update of covers
 	decided int     // number of levels decided since then
 	calm    int     // the scope's number of waits from which on it may learn faster again
 	waits   int     // waits learnt so far
@@ -172,7 +173,8 @@ func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	s.earned, s.decided = 0, 0
 }
 
-// Learned adds a wait's logarithm, and the logarithms of the served quantiles if any were served.
+// Learned adds the wait z of a job in a queue, and the quantiles said that were served for it (nil if none were). All
+// of these are logarithms.
 func (w *DriftMonitor) Learned(queue string, levels, said []float64, z float64) {
 	loss := 0.0
 	for i, q := range said {
@@ -228,7 +230,7 @@ func (w *DriftMonitor) SetLimit(queue string, seconds float64) bool {
 	return known
 }
 
-// raise records an alarm for a queue and for all jobs.
+// raise records an alarm for each of the queues, and one for all jobs.
 func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	for _, queue := range queues {
 		w.Raised = append(w.Raised, alarm{queue: queue, reason: why})
@@ -236,8 +238,9 @@ func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	w.Raised = append(w.Raised, alarm{whole: true, reason: why})
 }
 
-// SetCapacity records the processors that a configured pool has now. If there are a fifth more or fewer than at the
-// last alarm, it raises an alarm for the queues of the pool. The number of followed pools is bounded.
+// SetCapacity records the processors that a configured pool has now. If this number and the one at the last alarm
+// differ by more than changedPart of the larger one, it raises an alarm for each queue of the pool and one for all
+// jobs. The number of followed pools is bounded.
 func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, mostPools int) {
 	was, known := w.capacity[pool]
 	switch most, least := max(procs, was), min(procs, was); {

@@ -7,8 +7,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// The simulation ignores later arrivals, fragmentation of nodes and the scheduler's own delays. So it is wrong by a
-// factor that persists for a while. The corrected simulation applies the errors of the newest jobs to its median.
+// The simulation knows neither the true arrivals to come nor the scheduler's own delays, and often not the nodes. So
+// its waits are wrong by a factor that persists for a while. The corrected simulation applies the errors of the newest
+// jobs to its median.
 
 const (
 	// CorrectedJobs is the number of started jobs whose errors count. It is also the maximum number of waiting jobs

@@ -34,10 +34,10 @@ func EarlyClassOf(said float64) EarlyClass {
 const (
 	// EarlyWaits is the number of kept waits of a class. After that many, only the experts are served.
 	EarlyWaits = 400
-	// exceptions is a number of waits that are expected above a quantile (below it, for levels under 0.5). From that
-	// number on, only the experts are served at the quantile's level, because they learn the level from such waits.
-	// With fewer, the weight of the experts is the expected number divided by exceptions, and the early forecast has
-	// the rest of the weight. The weights apply to logarithms of waits.
+	// exceptions is the number of learnt waits that must be expected above a quantile (below it, for levels under 0.5)
+	// before only the experts are served at its level. Experts learn a level from such waits. If fewer are expected,
+	// the weight of the experts is the expected number divided by exceptions, and the early forecast has the rest of
+	// the weight. The weights apply to logarithms of waits.
 	exceptions = 50
 	// The errors of other clusters count together as much as those of priorJobs jobs.
 	priorJobs = 20

@@ -186,7 +186,7 @@ func codeSingles(s *codec.Codec, all ...*float32) {
 	for _, v := range all {
 		x := float64(*v)
 		s.Finite(&x)
-		if !s.Reading { // a fit may be reading them
+		if !s.Reading { // a running fit may read them, so they must not be written
 			continue
 		}
 		if *v = float32(x); !(*v >= 0 && *v <= math.MaxFloat32) {

@@ -13,8 +13,8 @@ type Evidence struct {
 	// Loss and FirstCome are the mean losses, at level 0.5, of two forecasts of these situations. Loss follows from
 	// the priority, FirstCome from first come, first served with backfilling.
 	Loss, FirstCome float64
-	// Overtakes has two counts for each attribute: how often a younger job goes first because its value is lower, and
-	// how often because its value is higher.
+	// Overtakes counts, for each attribute, how often a younger job goes first because of its value: Less for lower
+	// values than the older job's, More for higher ones.
 	Overtakes [Attributes]struct{ Less, More Overtakes }
 	// Same counts younger jobs that equal the older job in all attributes.
 	Same Overtakes
@@ -100,7 +100,8 @@ const apart = math.Ln2 - 1e-6
 // mostPairs is the approximate maximum number of compared pairs of a situation.
 const mostPairs = 64
 
-// overtakes compares jobs of a situation that wait together, the request among them.
+// overtakes compares pairs of the waiting jobs of a situation, with the request as the youngest, and adds the counts to
+// e.
 func (e *Evidence) overtakes(s *Situation, p *Priority) {
 	jobs := append(append(make([]Job, 0, len(s.Waiting)+1), s.Waiting...), s.Request)
 	for i := range jobs {

@@ -17,8 +17,8 @@ type Situation struct {
 	Log     float64 // ln(wait + 60 s)
 }
 
-// These are the bounds of a fit. It makes Tries random changes of the best weights so far, and judges them on the
-// newest Situations of a pool.
+// A fit makes Tries random changes of the best weights so far. It judges them on the newest situations of a pool, at
+// most Situations of them.
 const (
 	Tries      = 40
 	Situations = 500
@@ -44,7 +44,7 @@ type weight struct {
 	least, most float64
 }
 
-// weights returns the weights of a priority.
+// weights returns the weights of a priority that a fit varies.
 func (p *Priority) weights() []weight {
 	const any = 1e3
 	return []weight{
@@ -57,8 +57,8 @@ func (p *Priority) weights() []weight {
 
 // Fit returns the priority with the lowest loss at level 0.5 on some situations. The candidates are those in starts,
 // the priority in force (nil for none), and random changes of the best one: a random search with decreasing steps.
-// gates are used for all situations. Equal input gives equal output, whatever the number of workers. The result is
-// nil without situations, or once cancelled is true.
+// gates are used for all situations. Equal input gives equal output, for any number of workers. The result is nil
+// without situations, or once cancelled is true.
 func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int, cancelled *atomic.Bool) *Priority {
 	if len(of) == 0 {
 		return nil
@@ -69,12 +69,12 @@ func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers 
 
 // Fitted is the result of the fits for a pool. Its pointers refer to immutable values.
 type Fitted struct {
-	// Learnt is the priority that was found last, nil before the first fit. Trial scores its order and the orders
-	// before it.
+	// Learnt is the priority that was found last, nil before the first fit. Trial scores its order and the orders that
+	// were learnt before.
 	Learnt *Priority
 	Trial  Trial
-	// Priority is the priority in force: Learnt, or first come, first served until the trial succeeds. Evidence is
-	// the evidence for it.
+	// Priority is the priority in force. It is Learnt if Trial.holds, and otherwise Learnt with its order replaced by
+	// first come, first served. Evidence is the evidence for it.
 	Priority *Priority
 	Evidence *Evidence
 }
@@ -204,7 +204,7 @@ func (f *fit) loss(p *Priority, least float64) float64 {
 	return sum / float64(len(f.of))
 }
 
-// judge computes the losses of a range of situations.
+// judge writes the losses of a priority on the situations from up to, but not including, to into f.losses.
 func (f *fit) judge(p *Priority, from, to int) {
 	var next atomic.Int64
 	next.Store(int64(from))

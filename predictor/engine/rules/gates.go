@@ -12,34 +12,35 @@ const (
 	// Slots is the number of half hours of a week; the first begins at instant 0, a Thursday in Unix time.
 	Slots   = 336
 	slot    = 1800.
-	daily   = 48   // slots of a day
-	tick    = 600. // seconds between two observations of the waiting jobs
-	farGap  = 3 * 86400.
-	refresh = 500 // starts between two searches for gates
+	daily   = 48         // slots of a day
+	tick    = 600.       // seconds between two observations of the waiting jobs
+	farGap  = 3 * 86400. // seconds without an event that are not observed
+	refresh = 500        // starts between two searches for gates
 	// halfLife is the half-life of counts in weeks. With it an abandoned rule is forgotten within a quarter of a
 	// year.
 	halfLife = 13
 )
 
-// These are criteria for a shut slot of the week for a class of limits. The rate of starts in the slot must be low,
-// absolutely and relative to the class's mean rate. The values come from the first halves of KTH-SP2 and SDSC-SP2.
-// Nothing is known with less than leastExposure observations of waiting jobs that fit, or with less than leastStarts
-// starts.
+// A slot of the week is shut for a class of limits if its rate of starts is low: below shutRate starts for each half
+// hour of exposure (see counts), and below shutPart times the mean rate of the class. The exposure at this time of day
+// must be at least leastDaily. Nothing is known of a class with an exposure below leastExposure or with fewer than
+// leastStarts starts. The values come from the first halves of KTH-SP2 and SDSC-SP2.
 const (
 	shutPart      = .08
 	shutRate      = .15
 	leastExposure = 30
 	leastStarts   = 20
 	leastDaily    = 4
-	// leastProof is the minimum proof of a gate: the squared number of missing starts in the shut slots, divided by
-	// the number of all starts. In a simulation without gates (KTH-SP2 under EASY) the proof is up to 9. Long jobs
-	// often wait for a reservation there although they fit, and slots without a start of them come by chance. On the
-	// real KTH-SP2, where long jobs start at night and at weekends, the proof is 20 to 330 in the classes above 4 h.
+	// leastProof is the minimum proof of a gate: the squared number of missing starts in the shut slots, divided by the
+	// number of all starts. In a simulation without gates (KTH-SP2 under EASY) the proof is up to 9. There long jobs
+	// often wait although they fit, because they would delay a reservation, and by chance none of them starts in some
+	// slots. On the real KTH-SP2, where long jobs start at night and at weekends, the proof is 20 to 330 in the classes
+	// above 4 h.
 	leastProof = 15
 )
 
-// counts holds the starts of a class of limits by slot of the week, and its exposure. The exposure is the number of
-// half hours during which jobs waited although they fitted into the free processors.
+// counts holds the starts of a class of limits by slot of the week, and its exposure. The exposure is the sum over jobs
+// of the half hours for which they waited although they fitted into the free processors.
 type counts struct {
 	Starts, Exposure [Slots]float64
 }
@@ -221,8 +222,8 @@ func (l *GateLearner) Started(now float64, class int) bool {
 	return old != nil || l.gates != nil
 }
 
-// find finds the gates. A slot of a gate must be shut for two groups: all limits from the gate's class on together,
-// and the jobs of the class itself.
+// find finds the gates. A slot of a gate must be shut for two groups: the jobs with limits of the gate's class or
+// longer, and the jobs of the class alone. The second condition is dropped if too little is known of the class.
 func (l *GateLearner) find() *Gates {
 	var all counts
 	g, found := &Gates{}, false

@@ -12,11 +12,11 @@ const (
 	// One in oneOf submissions of a pool becomes a situation. So 500 situations cover the newest 1,500 submissions.
 	oneOf = 3
 	// leastMore is the number of situations before the first fit, and the minimum number of new ones between fits.
-	// Later fits also wait until the situations have grown by growthPart.
+	// Later fits also wait until the number of situations has grown by 1/growthPart.
 	leastMore  = 67
 	growthPart = 10
-	// lag is the number of further situations after which a fit takes effect. It does not depend on how long the fit
-	// takes.
+	// lag is the number of further situations after which a fit takes effect, however long it takes. The first fit
+	// takes effect at once.
 	lag = 10
 	// mostPending is the maximum number of situations without an outcome in all pools. mostPools is the maximum
 	// number of learnt pools.
@@ -37,8 +37,8 @@ type Learner struct {
 
 // fitting is a running fit of a priority.
 type fitting struct {
-	from, due int
-	unseen    int // situations among the newest ones that the previous fit has not seen
+	from, due int // numbers of situations seen when it began, and when its result takes effect
+	unseen    int // number of newest situations that the previous fit did not have
 	gates     *Gates
 	task      *background.Task
 	out       *Fitted // the result, once the fit is done

@@ -36,7 +36,7 @@ type Player struct {
 // fixed is the law of a job that runs for a fixed number of seconds more.
 type fixed float64
 
-// Residual returns the seconds, whatever the age and the quantile.
+// Residual returns the fixed number of seconds for every age and quantile.
 func (f *fixed) Residual(float64, float64) float64 { return float64(*f) }
 
 // farthest is the wait, in seconds, of a request that never starts in a simulation: 30 days.
@@ -78,7 +78,7 @@ func (r *Running) left(factor float64) float64 {
 	return math.Max(1, part*(end-age))
 }
 
-// runtime returns the expected runtime of a waiting job.
+// runtime returns the expected runtime of a waiting job times factor, but at most 1.5 times the runtime in the plan.
 func (j *Job) runtime(factor float64) float64 {
 	return math.Min(float64(j.Expected)*factor, 1.5*j.plan())
 }

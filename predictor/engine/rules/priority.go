@@ -51,7 +51,7 @@ type Priority struct {
 	Strict bool
 }
 
-const useScale = 1e4 // processor-seconds with which a user's use is compared
+const useScale = 1e4 // processor-seconds that are added to a user's use before the logarithm
 
 // Score returns the score of a job Lookahead from now: higher scores start sooner.
 func (p *Priority) Score(j *Job) float64 {

@@ -83,9 +83,8 @@ func TestFitFindsTheOrder(t *testing.T) {
 	}
 }
 
-// TestFitStaysSimple covers jobs that start first come, first served, with unexpected runtimes. However often it is
-// fitted, no priority puts the younger of two jobs first in more than one of a hundred pairs, and useless weights are
-// 0.
+// TestFitStaysSimple covers jobs that start first come, first served, with unexpected runtimes. After eight fits the
+// priority puts the younger of two jobs first in at most one of a hundred pairs, and useless weights are 0.
 func TestFitStaysSimple(t *testing.T) {
 	truth := &rules.Priority{LogAge: 1}
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -188,7 +187,7 @@ func TestFitDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// TestOrders checks each order of the portfolio by hand: a machine of one processor is busy, three jobs wait, and the
+// TestOrders checks each order of rules.Orders by hand. All processors of the machine are busy, two jobs wait, and the
 // request starts behind those that the order prefers.
 func TestOrders(t *testing.T) {
 	pool := &rules.Pool{Capacity: 4, Running: []rules.Running{{Procs: 4, Limit: 100, Expected: 100}}}

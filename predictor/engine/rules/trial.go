@@ -11,7 +11,6 @@ type Trial struct {
 	Situations, Gain, Squares float64
 }
 
-// These are the constants of trials.
 const (
 	// trialKeeps is the factor by which the weight of earlier situations falls at each fit.
 	trialKeeps = .8
@@ -19,7 +18,8 @@ const (
 	trialErrors = 1
 )
 
-// holds reports whether the order forecasts better than first come, first served. It is false without situations.
+// holds reports whether the order forecasts better than first come, first served. It is false with fewer than two
+// situations.
 func (t *Trial) holds() bool {
 	if t.Situations < 2 {
 		return false

@@ -117,7 +117,7 @@ const (
 // TestRecovers, where forgetting more was not faster.
 const oldRows = .5
 
-// Learn learns from the logarithm of a wait.
+// Learn learns from a job's row of features and the logarithm z of its wait.
 func (l *Learner) Learn(row []float32, z float64) {
 	l.Rows.Append(row)
 	l.targets = append(l.targets, z)
@@ -160,8 +160,9 @@ func (l *Learner) TrainNow() {
 	}
 }
 
-// More returns the number of waits until the next training. It is a tenth of the rows. After a change it is smaller:
-// first 200 waits, then the number of waits since the change.
+// More returns the number of waits between the last training and the next one: a configured part of the number of rows
+// (Growth), or a fixed number (Config.Every). After a change it is smaller, unless Learner.Growth or Config.Every is
+// set: first LeastMore waits, then the number of waits from the change to the last training.
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
@@ -351,14 +352,15 @@ func (l *Learner) Importance(names []string) []Importance {
 	return out
 }
 
-// Record counts trainings, and has the time since which the trees are in force. Counts and durations are not saved.
+// Record counts trainings, and has the event time at which the training of the trees in force began. Counts and
+// durations are not saved.
 type Record struct {
 	Trainings, Failures int
 	Took                time.Duration // duration of the newest training
-	Now                 float64       // event time
-	begun               float64       // the event time of the newest training
+	Now                 float64       // present event time
+	begun               float64       // event time at which the newest training began
 	Trees               float64       // event time at which the training of the trees in force began
-	From                int           // number of waits learned before it
+	From                int           // number of waits learned before that training
 }
 
 // finished records the outcome of a training.
