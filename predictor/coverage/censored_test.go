@@ -87,8 +87,8 @@ func TestIntervalByHand(t *testing.T) {
 	}
 }
 
-// TestIntervalAtItsEdges proves three special cases. Weights are bounded. Without any knowledge the interval is the
-// whole one. If the last job of all is cancelled, no weight is undefined.
+// TestIntervalAtItsEdges proves three special cases. Weights are bounded. If no outcome is known the interval is [0,
+// 1]. If the last job of all is cancelled, no weight is undefined.
 func TestIntervalAtItsEdges(t *testing.T) {
 	var none OutcomeHistogram
 	none.Add(Censored, 7)
@@ -184,7 +184,7 @@ func oracle(jobs []listed, asOf float64) (weighted, plain Interval, counts Outco
 }
 
 // TestHistogramAgreesWithTheList proves that at random instants the histogram agrees with a computation from the full
-// list of jobs, however it was cut into parts and saved in between.
+// list of jobs, even if it is merged from parts that were saved and restored.
 func TestHistogramAgreesWithTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))

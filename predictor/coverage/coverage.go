@@ -215,8 +215,8 @@ type Pair struct {
 	Level    float64
 	N        int // number of jobs
 	Interval Interval
-	// Miss is the result of Interval.Miss. Error is the bootstrap standard error of the end of the interval on that
-	// side (months only). Allowed is the maximum of |Miss|.
+	// Miss is the result of Interval.Miss. Error is the bootstrap standard error of the end of the interval that is
+	// nearer to the level (months only); 0 if Miss is 0. Allowed is the maximum of |Miss|.
 	Miss, Error, Allowed float64
 }
 

@@ -14,7 +14,7 @@ func levels() []float64 { return []float64{.5, .75, .9, .95} }
 
 // stream adds jobs whose wait has a known law given the state at the submission: an atom at 0 of weight between .1 and
 // .9, and otherwise ln(wait) is normal around a state that all jobs of some hours share. The forecast is the law's
-// quantile, whose z is moved by bias.
+// quantile q, with ln(q + 60 s) moved by bias. stream returns the report on these jobs.
 func stream(t *testing.T, seed uint64, jobs int, bias float64) Report {
 	t.Helper()
 	s, err := New(Config{Levels: levels()})

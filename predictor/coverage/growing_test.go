@@ -14,9 +14,9 @@ type forecastJob struct {
 }
 
 // growing simulates a queue that outgrows its capacity. Jobs come at random, a fifth more than the machine can run. The
-// next job to start is any of the waiting ones, so some start early and others are overtaken again and again. The
-// forecast is a fixed multiple of the time that the machine needs for the waiting jobs. Cancellations are independent
-// of the waits and do not change the queue, so every wait is known in the end.
+// next job to start is drawn at random among the waiting ones, so some start early and others are overtaken again and
+// again. The forecast is a fixed multiple of the time that the machine needs for the waiting jobs. Cancellations are
+// independent of the waits and do not change the queue, so every wait is known in the end.
 func growing(seed uint64, jobs int, patience float64) []forecastJob {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	const between, service = 50., 60.

@@ -26,7 +26,8 @@ type trial struct {
 	took      time.Duration
 }
 
-// probeAt holds a forecast made at an instant, on the logarithmic scale.
+// probeAt holds a forecast made at an instant, by horizon and on the logarithmic scale: the served quantiles, the
+// present value with the quantiles of its past changes, the present value, and last week's.
 type probeAt struct {
 	served, dressed [][levels]float64
 	now, last       []float64

@@ -23,14 +23,15 @@ const (
 // ArrivalModels are the names of the models of arrivals.
 func ArrivalModels() []string { return []string{"markov", "users"} }
 
-// arrival is an arriving job of a stream.
+// arrival is an arriving job. At is in seconds from the beginning of its stream, or from now in the result of cut.
+// Scope is the number of its queue's scope.
 type arrival struct {
 	At, Runtime, Limit float64
 	Procs, Scope       int32
 }
 
-// stream is a generated workload of span seconds, which is a whole number of periods. After its end it repeats from
-// its beginning. Its jobs keep their phase of the period.
+// stream is a generated workload of Span seconds, which is a whole number of periods (days or weeks). After its end it
+// repeats from its beginning. Replicas use parts of it that begin at the present time of the day or week, see cut.
 type stream struct {
 	Jobs   []arrival
 	Span   float64
@@ -40,8 +41,8 @@ type stream struct {
 }
 
 const (
-	streamWeeks = 52     // maximum length
-	streamJobs  = 50_000 // maximum number of jobs
+	streamWeeks = 52     // maximum length of a stream, in weeks
+	streamJobs  = 50_000 // number of jobs above which a stream is made shorter, down to two weeks
 	leastJobs   = 200    // minimum number of jobs for fitting a model
 )
 
@@ -61,8 +62,8 @@ func (f *Forecaster) refit(now float64) {
 	if s := f.drawMarkov(past, weeks*week, rng); s != nil {
 		f.streams[markovChains] = s
 	}
-	// In the model, users return on their days of the week. With less than a week of data no user would come on the
-	// other days.
+	// In the model, users return on their days of the week. With less than a week of data, no user would come on the
+	// days of the week that it lacks.
 	if now-past[0].Submit < week {
 		return
 	}
@@ -88,7 +89,7 @@ func (f *Forecaster) past(now float64) []record {
 }
 
 // drawMarkov returns a stream with sizes and runtimes from Markov chains, and arrivals from the daily cycle. Limit and
-// queue are copied from a past job of about the same size and runtime.
+// queue are copied from a past job of about the same size and runtime. It returns nil if the models cannot be fitted.
 func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *stream {
 	local := make([]float64, len(past))
 	chains, err := markov.New(0)
@@ -162,7 +163,7 @@ func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
 	return list[min(max(i, 0), len(list)-1)]
 }
 
-// drawUsers resamples the users of the past.
+// drawUsers returns a stream of the resampled users of the past, nil if they cannot be resampled.
 func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *stream {
 	t := users.Trace{Name: "live", Start: past[0].Submit, End: now, Jobs: make([]users.Job, len(past))}
 	for i, p := range past {
@@ -196,8 +197,9 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 	return s
 }
 
-// cut returns a part of the stream, shaken. It begins where the stream's period has the same phase as at the instant
-// now. The times of the arrivals count from now.
+// cut returns the arrivals of a part of the stream that is length seconds long, in the memory of dst. The part begins
+// in a random period of the stream, at the time of the day or week of the instant now. The times of the arrivals count
+// from now.
 func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
 	dst = dst[:0]
 	if s == nil || len(s.Jobs) == 0 {

@@ -38,7 +38,8 @@ func (p *player) known(k, scope int, s Series) float64 {
 	return x
 }
 
-// bound lowers the quantiles of one horizon and scope to possible values, on the scale of each series.
+// bound lowers the quantiles of one horizon and scope to values that the inequality allows, on the scale of each
+// series.
 func (p *player) bound(k, scope int, rows *[seriesCount]row) {
 	for s := range seriesCount {
 		arrivals, ok := s.arrivalsOf()
@@ -53,8 +54,8 @@ func (p *player) bound(k, scope int, rows *[seriesCount]row) {
 	}
 }
 
-// boundPoint lowers the quantiles of a point to possible values in natural units. It removes the rounding of the
-// scales, so that the inequality holds exactly.
+// boundPoint lowers the quantiles of a point to values that the inequality allows, in natural units. It removes the
+// rounding of the scales, so that the inequality holds exactly.
 func (p *player) boundPoint(k, scope int, point *Point) {
 	for s := range seriesCount {
 		arrivals, ok := s.arrivalsOf()

@@ -72,7 +72,8 @@ func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 	}
 }
 
-// burst submits many jobs at once to a cluster's Forecaster and Picture, which then learn what follows such an hour.
+// burst submits many jobs at once to a cluster's Picture and Forecaster, so that the Forecaster learns what follows
+// such an hour.
 func (c *cluster) burst(jobs int) {
 	for range jobs {
 		c.next++
@@ -141,7 +142,7 @@ func checkState(t *rapid.T, c *cluster) {
 }
 
 // TestWaitingJobsOfATraceCameFromSomewhere checks the served levels on a recorded trace, at every hour of its first
-// five weeks except the first day.
+// three weeks except the first day.
 func TestWaitingJobsOfATraceCameFromSomewhere(t *testing.T) {
 	r := openTrace(t, "SDSC-Par-1996-3.1-cln.swf.gz")
 	o := small()

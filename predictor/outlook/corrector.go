@@ -54,12 +54,12 @@ func snap(i int) float64 { return [snapCount]float64{0, .025, .05, .1}[i] }
 
 const (
 	snapCount  = 4
-	snapMemory = 2000 // number of outcomes
+	snapMemory = 2000 // number of outcomes after which a loss in Snap counts 1/e
 )
 
 const (
-	mostRows  = 6000
-	leastRows = 300
+	mostRows  = 6000 // maximum number of lessons of a corrector
+	leastRows = 300  // minimum number of lessons for a training
 )
 
 func newCorrector() (*corrector, error) {
@@ -75,8 +75,8 @@ func newCorrector() (*corrector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both begin with no change from the present value. The first observed change may come from a log that begins
-	// with an empty machine.
+	// Both linear models begin with no change from the present value. The first observed change may come from a log
+	// that begins with an empty machine.
 	dressed.Learn(nil, 0)
 	unknown := make([]float64, featureCount)
 	for i := range unknown {
@@ -143,7 +143,8 @@ func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 	return raw
 }
 
-// learn learns from the outcome y of the prediction for features x.
+// learn learns from the outcome y of a prediction that was made at an instant for the features x. said and raw are the
+// results of predict. If rows is true, x and y are kept for the training of trees.
 func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, groups []string, y float64, rows bool) {
 	now := x[ownAt]
 	c.Blend.Learn(groups, said, y)
@@ -240,10 +241,10 @@ const (
 	// shiftMost is the maximum by which a level is moved (a saturation as in Angelopoulos, Candes and Tibshirani,
 	// NeurIPS 2023, section 2.2).
 	shiftMost = .5
-	leastWide = .01
+	leastWide = .01 // is added to the width, so that a band without width can be moved, too
 )
 
-// apply returns the quantiles in the form in which they are served: not negative, and rising.
+// apply returns the quantiles to be served: the outer two are moved, and all are not negative and rising.
 func (s *shift) apply(q [levels]float64) [levels]float64 {
 	width := q[levels-1] - q[0] + leastWide
 	q[0] -= shiftMost * math.Tanh(s.Low/shiftMost) * width

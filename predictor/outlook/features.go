@@ -12,7 +12,7 @@ const (
 	clockFeatures  = 6
 	ownFeatures    = 10
 	// ownAt is the index of the present value. The next ones are last week's value, the replicas' mean, and the share
-	// of replicas with 0.
+	// of replicas with a value near 0.
 	ownAt        = commonFeatures + clockFeatures
 	ownQuantiles = 4 // index of the replicas' quantiles after ownAt
 	featureCount = commonFeatures + clockFeatures + ownFeatures
@@ -38,8 +38,8 @@ func (p *player) common() []float64 {
 	return append(out, p.shape()...)
 }
 
-// shape returns features of the jobs: the running work by limits and by laws, the largest and the oldest waiting job,
-// and the number of users.
+// shape returns features of the jobs: the running work by limits and by laws, the size of the largest waiting job, the
+// age of the oldest, the size of the first, and the number of users.
 func (p *player) shape() []float64 {
 	now := p.state.Now
 	planned, expected, largest, oldest, first := 0., 0., 0., 0., 0.
@@ -175,8 +175,8 @@ func (p *player) simulated(courses []course, k, scope int, s Series, dst []float
 	return dst
 }
 
-// own returns the features of one series at one horizon. The first two are the present value and last week's value.
-// The others come from the sorted values of the replicas.
+// own returns the features of one series at one horizon: the present value, last week's value, the mean and other
+// figures of the replicas' sorted values, and the square root of the present value.
 func own(now, lastWeek float64, sorted []float64) []float64 {
 	mean, still := 0., 0.
 	for _, y := range sorted {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFuturesWaitAsTheForecastSays examines a job that is requested later. It waits like the standard job of the same
-// size in the forecast, although the forecaster has continued in the meantime. An error of the caller ends the work.
+// TestFuturesWaitAsTheForecastSays proves that a job has the waits of the standard job of the same size in the
+// forecast, even if they are computed after the forecaster has continued. An error of the caller ends the work.
 func TestFuturesWaitAsTheForecastSays(t *testing.T) {
 	standard := Standard{Name: "wide", Procs: 48, Limit: hour}
 	o := small()

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// listener is a receiver of what happens to jobs.
+// listener receives the events of jobs.
 type listener interface {
 	Submitted(Job)
 	Started(uint64, float64)
@@ -18,7 +18,7 @@ type listener interface {
 	Lost(uint64)
 }
 
-// chorus passes everything on to several listeners.
+// chorus passes all events on to several listeners.
 type chorus []listener
 
 func (c chorus) each(f func(listener)) {

@@ -50,15 +50,15 @@ func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 		return err
 	}
 	f.s.Trail = append(f.s.Trail, p.currentSample())
-	// Not at every sample, because moving the rest is expensive.
+	// Old samples are not dropped at every call, because moving the others is expensive.
 	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 {
 		f.s.Trail = slices.DeleteFunc(f.s.Trail, func(l loadSample) bool { return l.At < s.Now-trailLength })
 	}
 	return f.trainOne()
 }
 
-// trainOne trains the trees of the corrector that has waited longest. It trains only one, so that no call of Observe
-// takes long.
+// trainOne trains the trees of the corrector that is most overdue, if one is. It trains only one, so that no call of
+// Observe takes long.
 func (f *Forecaster) trainOne() error {
 	var most *corrector
 	seed := f.options.Seed
@@ -103,7 +103,7 @@ func (f *Forecaster) learnDue(p *player) {
 	}
 }
 
-// outcome learns from one forecast.
+// outcome learns from the outcome of a forecast for the horizon with the index k.
 func (f *Forecaster) outcome(a *awaited, k int, p *player) {
 	x := make([]float64, featureCount)
 	copy(x, a.Shared)
@@ -164,8 +164,8 @@ func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	return s.log(now.Jobs-was.Jobs, a.Procs)
 }
 
-// due returns the number of leading horizons that get a lesson now. A horizon gets at most 48 lessons in a time as long
-// as the horizon.
+// due returns the index of the last horizon that gets a lesson now, -1 if none does. A horizon gets at most 48 lessons
+// in a time as long as the horizon.
 func (f *Forecaster) due(now float64) (last int) {
 	last = -1
 	for k, h := range f.options.Horizons {
@@ -227,8 +227,8 @@ func (p *player) rows(courses []course, k int, shared []float64, tell func(scope
 	}
 }
 
-// row returns the forecast of one series of a scope from the sorted values of its replicas. x has the shared
-// features. row writes the other features into it.
+// row returns the forecast of one series of a scope from the sorted values of its replicas. x has the shared features.
+// row writes the features of the series into it.
 func (p *player) row(k, scope int, s Series, x, sorted []float64) row {
 	f, h := p.f, p.horizons[k]
 	said := make([]float64, levels*experts)
@@ -256,7 +256,8 @@ func (f *Forecaster) model() int {
 	return f.s.Model
 }
 
-// arrivalQuantiles returns the quantiles of all models of arrivals by horizon.
+// arrivalQuantiles returns, by horizon and model of arrivals, the quantiles of arriving jobs and work; the first one is
+// NaN if there is no such model.
 func (f *Forecaster) arrivalQuantiles(p *player) [][arrivalModels][2][levels]float64 {
 	out := make([][arrivalModels][2][levels]float64, len(p.horizons))
 	for m, s := range f.streams {

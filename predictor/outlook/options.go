@@ -53,8 +53,8 @@ type Options struct {
 	// Standards are the jobs whose waits are forecast. nil means Standards(); an empty list that is not nil means
 	// none.
 	Standards []Standard
-	// Every is the number of seconds between two calls of Observe, 900 by default. If a call comes less than half of
-	// that after the previous one, its State is only recorded.
+	// Every is the number of seconds between two calls of Observe, 900 by default. A call less than half of that after
+	// the previous one is ignored.
 	Every float64
 	// Replicas is the number of replicas of a forecast, 64 by default. Lessons is the number for each Observe, 24 by
 	// default. Probes is the number of replicas of a forecast in which standard jobs are submitted, 16 by default.

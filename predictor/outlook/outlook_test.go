@@ -394,8 +394,8 @@ func TestLimitsMakeWork(t *testing.T) {
 }
 
 // TestArrivalsAreKnownBetweenSamples proves that a forecaster knows what came between two States, and does not take
-// rare States for an empty time. While a history is read the State comes only every six hours, which may be more seldom
-// than its shortest horizon. 80 jobs an hour come, and they continue to come in the forecast.
+// rare States for an empty time. While a history is read, States come only every six hours, which is longer than the
+// shortest horizon. 80 jobs an hour come, and the forecast expects about as many.
 func TestArrivalsAreKnownBetweenSamples(t *testing.T) {
 	o := Options{Horizons: []float64{hour, 3 * hour, 6 * hour, 12 * hour, day}, Replicas: 16, Lessons: 6, Probes: 1,
 		Seed: 3}
@@ -422,8 +422,8 @@ func TestArrivalsAreKnownBetweenSamples(t *testing.T) {
 	}
 }
 
-// TestArrivalsOfAYoungLog proves the arrivals for a horizon that is longer than the log, for which no equally long past
-// is known. This is no reason to expect no jobs: the replicas give the number.
+// TestArrivalsOfAYoungLog covers horizons that are longer than the log, so that the arrivals in an equally long past
+// are not known. It proves that the forecast then takes the number of arrivals from the replicas.
 func TestArrivalsOfAYoungLog(t *testing.T) {
 	o := Options{Replicas: 16, Lessons: 6, Probes: 1, Seed: 3}
 	c := newCluster(t, o, 256, 80, 1)

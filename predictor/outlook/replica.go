@@ -50,8 +50,8 @@ func (p *player) actor(probes, model int) *actor {
 		model: model}
 }
 
-// growth returns a function that plays a replica for some weeks, and returns the weekly growth of the number of
-// outstanding jobs by scope.
+// growth returns a function that plays a replica for some weeks. Its result is the weekly growth of the number of
+// outstanding jobs, by scope.
 func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) ([]float64, error) {
 	return func(a *actor, _ int, rng *rand.Rand) ([]float64, error) {
 		a.start(rng, float64(weeks)*week)
@@ -189,7 +189,7 @@ func (a *actor) runtime(j *simulator.Job) float64 {
 	return a.law.Residual(0, a.level(j.ID))
 }
 
-// observe updates the sums.
+// observe updates the values of the cluster and of an event's scope.
 func (a *actor) observe(e simulator.Event) {
 	scope := int(e.Job.User)
 	work, busy := float64(e.Job.Procs)*e.Job.Limit, float64(e.Held)/a.p.procs

@@ -23,7 +23,7 @@ type replay struct {
 	at       func(now float64)
 }
 
-// openTrace reads a trace of the shared data, with its wall clock.
+// openTrace reads a trace of the shared data, with its local time.
 func openTrace(t testing.TB, name string) *replay {
 	t.Helper()
 	path := refdata.Shared(t, "traces/"+name)
