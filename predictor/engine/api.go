@@ -39,5 +39,5 @@ type Pivot = pools.Pivot
 // Kept is the limit that keeps a request from starting at once (pools.Kept).
 type Kept = pools.Kept
 
-// Freed is the amount of a limit that must become free (pools.Freed).
+// Freed describes which running jobs must end until a limit has room for a request (pools.Freed).
 type Freed = pools.Freed

@@ -198,7 +198,7 @@ func saved(b *testing.B, name string, marshal func() ([]byte, error)) {
 	})
 }
 
-// BenchmarkCopy measures a copy of the engine in memory, from which a view of the newest instant is made.
+// BenchmarkCopy measures a copy of the engine in memory.
 func BenchmarkCopy(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {

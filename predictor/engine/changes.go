@@ -19,7 +19,7 @@ func (e *Engine) SetLimit(queue string, seconds float64) {
 	}
 }
 
-// checkCapacity checks whether a configured pool has clearly more or fewer processors than at the last change.
+// checkCapacity passes the number of available processors of a configured pool to the monitor of changes.
 func (e *Engine) checkCapacity(p *pools.Pool) {
 	if p == nil || p.Name == "" || p.Procs == 0 {
 		return
@@ -27,8 +27,8 @@ func (e *Engine) checkCapacity(p *pools.Pool) {
 	e.ensemble.Monitor.SetCapacity(p.Name, p.Available(e.tracker.Clock), p.Queues, pools.MostPools)
 }
 
-// react handles noticed changes. After a change of all jobs, rows from before it get less weight, and trees are
-// trained again soon.
+// react handles noticed changes. After a change that concerns all jobs, rows from before it get less weight, and trees
+// are trained again soon.
 func (e *Engine) react() {
 	began, grown := e.ensemble.React(e.tracker.Clock)
 	for _, ago := range began {

@@ -193,8 +193,8 @@ func TestNoticesScores(t *testing.T) {
 	}
 }
 
-// TestQuiet proves that scores and losses with a constant law and correlated neighbors raise less than one alarm in
-// 10,000 jobs, by all detectors together.
+// TestQuiet proves that scores and losses with a constant law raise at most one alarm in 10,000 jobs, by all detectors
+// together. Successive jobs are independent or correlated.
 func TestQuiet(t *testing.T) {
 	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
 		alarms, jobs := 0, 0
@@ -243,8 +243,8 @@ func alarmsOf(all []ensemble.Drift, queue string) [4]int {
 	return [4]int{}
 }
 
-// TestNews proves that new values of pools, limits and queues count as changes if they differ much from the old ones,
-// both in their queue and for all jobs.
+// TestNews proves that a much larger or smaller pool, another time limit of a queue, and a new queue count as changes
+// of the queue. The first two also count as changes of all jobs.
 func TestNews(t *testing.T) {
 	e := quick(t, Config{})
 	id, now := uint64(0), 1e9

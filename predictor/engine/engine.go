@@ -215,8 +215,9 @@ type Forecast struct {
 	// is at most the served wait. Kept is the limit that keeps the request now, nil for none.
 	Blocked, Eligible []float64
 	Kept              *pools.Kept
-	// These are further inputs of Cause: the request begins at a future time; it waits for other jobs to end; a limit
-	// blocks it in the first simulated seconds; limits block it for half of the wait in half of the futures.
+	// Further inputs of Cause. begins: the request begins at a future time. waitsForOthers: it waits for other jobs to
+	// end. keptSoon: a limit blocks it in the first simulated seconds. mostlyBlocked: limits block it for half of the
+	// wait in half of the futures.
 	begins, waitsForOthers, keptSoon, mostlyBlocked bool
 	// Nodes is true if the simulation includes nodes with their resources other than processors. NoRoom is true if
 	// jobs are placed on nodes, and by the time limits no nodes have room for the request now.

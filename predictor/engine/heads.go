@@ -41,10 +41,10 @@ type classLaw struct {
 
 const (
 	lawWindow = 5000 // the number of lifetimes to which a law is fitted
-	lawStale  = 50   // the number of jobs that may have ended since the fit
-	lawLeast  = 20   // the minimum number of lifetimes
-	// headsAhead is the maximum number of simulated jobs. With more jobs the case is far from Downey's, and the cost
-	// grows.
+	lawStale  = 50   // the number of jobs that end before the law is fitted again
+	lawLeast  = 20   // the minimum number of lifetimes for a law
+	// headsAhead is the maximum number of waiting jobs ahead that count. With more the case is far from Downey's, and
+	// the cost grows.
 	headsAhead = 100
 )
 

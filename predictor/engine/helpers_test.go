@@ -99,8 +99,8 @@ func (h *endings) Pop() any {
 	return v
 }
 
-// happenings returns the events on a machine of 64 processors that starts jobs strictly in order, with that many
-// submissions. Now and then a job is held, cancelled, changed, requeued or lost.
+// happenings returns the events on a machine of 64 processors that starts jobs strictly in order, with the given number
+// of submissions. Now and then a job is held, cancelled or changed.
 func happenings(seed uint64, submits int) []happening {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var out []happening

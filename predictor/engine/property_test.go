@@ -341,7 +341,7 @@ func FuzzEngine(f *testing.F) {
 	})
 }
 
-// FuzzView proves that an engine refuses a changed saved view, or can ask it.
+// FuzzView proves that an engine refuses a changed saved view, or restores one that can forecast and can be saved.
 func FuzzView(f *testing.F) {
 	e := fuzzed(f)
 	defer e.Close()

@@ -238,8 +238,8 @@ const (
 	// excess over shiftRate is halved after shiftFirst outcomes.
 	shiftRate  = .003
 	shiftFirst = 100
-	// shiftMost is the maximum by which a level is moved (a saturation as in Angelopoulos, Candes and Tibshirani,
-	// NeurIPS 2023, section 2.2).
+	// shiftMost is the maximum by which a level is moved, in widths of the band (a saturation as in Angelopoulos,
+	// Candes and Tibshirani, NeurIPS 2023, section 2.2).
 	shiftMost = .5
 	leastWide = .01 // is added to the width, so that a band without width can be moved, too
 )

@@ -197,7 +197,8 @@ type Growth struct {
 	JobsPerWeek Quantiles
 }
 
-// Saturation reports whether the queue would grow without bound if jobs kept arriving as at present.
+// Saturation reports whether the number of outstanding jobs would grow without bound if jobs kept arriving as at
+// present.
 type Saturation struct {
 	Growth                   // growth of the cluster
 	Queues map[string]Growth // by name; queues that are not distinguished are ""
@@ -249,7 +250,7 @@ func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, erro
 	return out, nil
 }
 
-// growthOf summarizes the replicas' slopes of one scope.
+// growthOf returns the Growth of one scope. slopes are in jobs per week, by replica and scope.
 func growthOf(slopes [][]float64, scope int) Growth {
 	var g Growth
 	own := make([]float64, len(slopes))

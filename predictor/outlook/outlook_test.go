@@ -99,7 +99,7 @@ func TestBandsOfASteadyMachineCover(t *testing.T) {
 		if s.Queues || s.Series != QueuedWork && s.Series != ArrivedJobs {
 			continue
 		}
-		n := s.N - before[i].N // means are plain up to here
+		n := s.N - before[i].N // as long as N is below scoreMemory, means are plain
 		outside := ((s.Below+s.Above)*s.N - (before[i].Below+before[i].Above)*before[i].N) / n
 		if n < 650 || s.N >= scoreMemory {
 			t.Fatalf("%v: %v outcomes", s.Series, n)
@@ -181,8 +181,8 @@ func TestFutureDoesNotLeak(t *testing.T) {
 	}
 }
 
-// TestBlockedJobsWait proves that a job that the scheduler has left waiting although there is room is not expected to
-// start at once.
+// TestBlockedJobsWait proves that a job is not expected to start at once if the scheduler has left it waiting although
+// there is room.
 func TestBlockedJobsWait(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 1)
 	c.observe(t, 3*day)
@@ -309,8 +309,8 @@ func TestHeldJobsDoNotCompete(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded proves that jobs without a reported end, ever more queues, and forecasts whose time passes leave
-// no more behind than the options allow.
+// TestMemoryIsBounded proves that the options bound the memory although no end of a job is reported, more and more
+// queues appear, and forecasts are made for weeks.
 func TestMemoryIsBounded(t *testing.T) {
 	o := small()
 	o.Jobs, o.Queues = 500, 4

@@ -51,7 +51,7 @@ type player struct {
 	standards []simulator.Job        // by pool and standard
 	horizons  []float64              // horizons to simulate, in seconds from now
 	past      map[float64][]total    // arrivals in a number of seconds before now (the key), by scope
-	scratch   residual.Law           // for the goroutine that prepares
+	scratch   residual.Law           // scratch memory of prepare
 	seed      uint64
 }
 
@@ -84,7 +84,7 @@ func (f *Forecaster) newPlayer(s *State) (*player, error) {
 	return p, p.prepare()
 }
 
-// prepare loads the state into a machine.
+// prepare converts the jobs of the state, sums up their present values, and loads them into a machine.
 func (p *player) prepare() error {
 	cfg := p.machine()
 	load := simulator.State{Now: p.state.Now}

@@ -19,7 +19,7 @@ type actor struct {
 	shaker   shaker
 	luck     *rand.Rand
 	copula   residual.Copula
-	law      residual.Law // of the job at hand
+	law      residual.Law // scratch memory: the law of one job
 	shared   map[int64]float64
 	scopes   []values
 	probes   int // number of replicas with standard jobs

@@ -69,7 +69,7 @@ const (
 	// changedPart is the change of a pool's processors, relative to the larger number, above which there is an alarm.
 	changedPart = .2
 	// quietWaits is the number of waits after a reaction during which further changes are counted but have no effect.
-	// The waits are those of the same queue, or of all queues.
+	// After a change in one queue only the waits of this queue count, after a change in all jobs all waits.
 	quietWaits = 500
 	// settled is the number of waits from which on scores are monitored. Earlier scores change because of initial
 	// learning.

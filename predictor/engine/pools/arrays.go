@@ -109,7 +109,8 @@ type certain float64
 // Residual implements forward.Law.
 func (c certain) Residual(age, _ float64) float64 { return math.Max(0, float64(c)-age) }
 
-// repeated is the law of the total runtime of consecutive jobs that all run equally long. runs is their number.
+// repeated is the law of the total runtime of consecutive jobs that all run equally long. of is the law of one of them,
+// runs is their number.
 type repeated struct {
 	of   forward.Law
 	runs float64

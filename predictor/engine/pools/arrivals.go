@@ -242,7 +242,7 @@ func evenOf(replica int) float64 {
 func (s *comerStream) next() (forward.Arrival, bool) {
 	gap := 0.
 	for ; s.left > 0 && s.from < len(s.past); s.left-- {
-		if s.i == len(s.past) { // begin that time again
+		if s.i == len(s.past) { // begin the repeated time again
 			s.i = s.from
 			gap += s.lap
 			s.last = s.past[s.i].At
@@ -267,7 +267,7 @@ func (s *comerStream) next() (forward.Arrival, bool) {
 	return forward.Arrival{}, false
 }
 
-// needsOf returns the resources of nodes, other than processors, that an arrival needs.
+// needsOf returns the resources of nodes, other than processors, that an arrival needs; nil if nodes are not known.
 func (c *comers) needsOf(j *track.PastJob) *forward.Needs {
 	if c.nodes == nil {
 		return nil

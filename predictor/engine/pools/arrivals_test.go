@@ -50,8 +50,8 @@ func TestArrivalsRepeatWeeks(t *testing.T) {
 	}
 }
 
-// TestArrivalsOfOnePool proves that jobs of other pools' queues do not arrive, and that the time between the others
-// does not change.
+// TestArrivalsOfOnePool proves that jobs of other pools' queues do not arrive, and that the times between the other
+// arrivals are as recorded.
 func TestArrivalsOfOnePool(t *testing.T) {
 	const at = week + 100
 	c := comers{ranks: map[int]int{2: 7}, most: 100, past: submissions(50, 150, 250, 350, 450)}

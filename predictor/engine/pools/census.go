@@ -134,7 +134,7 @@ func (c *census) waiters(at float64, free int, r *track.Request) Waiters {
 	if jobs > 0 {
 		w.MeanAge = math.Max(0, at-submits/jobs)
 	}
-	w.OfQueue.Jobs, w.SameUser.Jobs = math.NaN(), math.NaN() // the classes do not have these
+	w.OfQueue.Jobs, w.SameUser.Jobs = math.NaN(), math.NaN() // these do not follow from the classes
 	return w
 }
 

@@ -163,8 +163,8 @@ func vacancyBy(ends []ending, free, procs int) VacancyBy {
 	return VacancyBy{Seconds: enoughFree(ends, procs-free), InAnHour: float64(hour), InFourHours: float64(four)}
 }
 
-// enoughFree returns the time at which ended jobs have released the given number of processors, NaN if they never do.
-// It reorders the ends, like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
+// enoughFree returns the time in seconds until ended jobs have released the given number of processors, NaN if they
+// never do. It reorders the ends, like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
 func enoughFree(ends []ending, needed int) float64 {
 	if needed <= 0 {
 		return 0

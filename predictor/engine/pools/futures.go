@@ -7,10 +7,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Futures simulates requests in the same futures of a view, and caches the results.
+// Futures simulates all requests in the same futures of a view, and caches the results.
 type Futures struct {
 	at      float64
-	without uint64 // the key of a waiting job that has left the queue, 0 for none
+	without uint64 // the key of a waiting job that is left out, 0 for none
 	known   *Memo
 }
 

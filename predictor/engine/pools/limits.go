@@ -167,8 +167,8 @@ func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Re
 	return s, q
 }
 
-// withinLimits reduces openings to those that the limits on running jobs let start at once for a request. It ignores
-// the size of the request itself.
+// withinLimits returns the openings that limits on the numbers of running jobs and processors leave for a request. It
+// reduces their sizes if necessary. The size of the request itself does not count.
 func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedRequest) []forward.Opening {
 	if len(r.Bounds) == 0 || len(holes) == 0 {
 		return holes

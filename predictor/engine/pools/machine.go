@@ -126,7 +126,7 @@ func (m *Machine) finding(queue string) *learn.Finding {
 	return nil
 }
 
-// These constants bound what the scheduler reports.
+// These constants bound the numbers of pools and outages that the scheduler reports.
 const (
 	MostPools   = 4096
 	mostOutages = 64 // maximum for a pool; further ones are ignored

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// mostMemo is the maximum number of answers of each kind that a view keeps.
+// mostMemo is the maximum number of answers that the Memo of a view keeps.
 const mostMemo = 1024
 
 // Memo caches the simulations and the answers of Downey's methods for requests to one view. Requests with equal

@@ -16,8 +16,8 @@ import (
 type projection struct {
 	priorities *fairshare.Priorities // nil if nothing is known
 	usage      *fairshare.Usage      // nil if usage is not reported
-	// last is the instant of the scheduler's newest computation, in seconds. seen is true if changed priorities have
-	// shown this instant. Otherwise the instant is assumed to be that of the usage report.
+	// last is the instant of the scheduler's newest computation, in seconds. seen is true if this instant is known,
+	// because priorities changed then. Otherwise it is assumed to be that of the usage report.
 	last float64
 	seen bool
 	// factors has the fair-share factors of the scheduler's last computation, by owner. It is empty without usage.
@@ -30,8 +30,8 @@ type projection struct {
 	users  uint64
 }
 
-// SetPriorities sets the rules by which priorities change from now on; nil for none. The usage is the usage that the
-// scheduler has reported.
+// SetPriorities sets the rules by which priorities change from now on; nil for none. The rules include the usage that
+// the scheduler has reported.
 func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 	p := &m.projection
 	if rules.Same(p.priorities) {
@@ -287,7 +287,7 @@ func (p *PriorityMoves) rankYoung(w *Member) int {
 	return w.rank + int(math.Round(p.ageIn(w.reported, w.since())))
 }
 
-// between returns the change of a job's rank if the job had another owner.
+// between returns by how much the rank of a job would change if its owner were to instead of from.
 func (p *PriorityMoves) between(from, to int32) int {
 	if from == fairshare.None || to == fairshare.None || len(p.factors) == 0 {
 		return 0

@@ -341,7 +341,7 @@ func (f *Facts) nodeOpenings(at float64, r *RankedRequest) []forward.Opening {
 		return ok && err == nil
 	}
 	var out []forward.Opening
-	low := 0 // with a longer limit this size starts, too
+	low := 0 // the largest size that starts with a longer limit, and so with this one, too
 	for _, limit := range slices.Backward(surfaceLimits()) {
 		asked := limit
 		if math.IsInf(limit, 1) {

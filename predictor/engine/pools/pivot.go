@@ -84,7 +84,7 @@ func (h *blockingJob) pivot(part, at float64) Pivot {
 	return p
 }
 
-// pivots turns roots among the running jobs of a pool into pivots.
+// pivots returns the pivots that follow from the roots of all futures, see shares.
 func (f *Facts) pivots(roots []int32, at float64) []Pivot {
 	out := []Pivot{}
 	for _, s := range shares(roots) {

@@ -60,7 +60,7 @@ func (h *policyHistory) head(kind byte, now float64, id uint64) {
 		since = math.Max(0, since)
 	}
 	h.n++
-	h.at += since // the sum is the same as when the event is read
+	h.at += since // a restored history gets the same sum, to the last bit
 	h.log = append(h.log, kind)
 	h.log.Real(since)
 	h.log.Uint(id)

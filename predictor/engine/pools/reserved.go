@@ -89,8 +89,8 @@ func (f *Facts) reserve(at float64, r *RankedRequest, futures []forward.Future, 
 	return futures
 }
 
-// sooner also simulates a request in another pool, delayed by some seconds, and returns the earlier start in each
-// future.
+// sooner simulates a request in the pool f, too, and adds later seconds to its waits there. For each of the given
+// futures it returns the outcome with the shorter wait.
 func (f *Facts) sooner(at float64, r *RankedRequest, futures []forward.Future, later float64,
 	c *Scratch) []forward.Future {
 	before := slices.Clone(futures)

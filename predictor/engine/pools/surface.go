@@ -30,7 +30,8 @@ type Simulated struct {
 	// KeptSoon is true if limits keep the request from starting soon after its submission.
 	KeptSoon bool
 	Kept     *Kept
-	// Nodes is true if nodes are known and their resources other than processors were simulated.
+	// Nodes is true if the nodes are known. Their resources other than processors were then simulated if they may run
+	// short.
 	Nodes bool
 	// NoRoom is true if jobs are placed on nodes, and the request would not start now by the plan.
 	NoRoom bool
@@ -252,8 +253,8 @@ func (m *Machine) RecordEvent(p *Pool, events uint64, asked bool) {
 	m.rebuild(p, events, delay)
 }
 
-// RefreshTables rebuilds the tables of a pool at once if they are due. It is for callers whose events did not rebuild
-// them.
+// RefreshTables rebuilds the tables of a pool at once if they are due. It is for a caller that passes false as asked to
+// RecordEvent.
 func (m *Machine) RefreshTables(p *Pool, events uint64) {
 	if p == nil || m.Refresh != nil {
 		return

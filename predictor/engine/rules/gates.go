@@ -210,7 +210,7 @@ func (l *GateLearner) fade(by float64) {
 
 // Started records the start of a job of a class of limits. It reports whether the gates have changed.
 func (l *GateLearner) Started(now float64, class int) bool {
-	const instant = .1 // the exposure of a job that starts at once
+	const instant = .1 // the exposure of a job that starts at once, in half hours
 	c := l.of(class)
 	c.Starts[slotOf(now)]++
 	c.Exposure[slotOf(now)] += instant

@@ -117,8 +117,8 @@ func (l *Learners) Submitted(pool string, id uint64, situation func() *Situation
 // Gone drops the situation of a job from which nothing can be learnt.
 func (l *Learners) Gone(id uint64) { delete(l.pending, id) }
 
-// Started records ln(wait + 60 s) of a job, and the gates in force. It reports whether the priority of a pool has
-// changed.
+// Started records ln(wait + 60 s) of a job that starts. gates are those in force, for a fit that may begin now. It
+// reports whether the priority of a pool has changed.
 func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	s := l.pending[id]
 	if s == nil {
@@ -129,7 +129,7 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	if p == nil {
 		return false
 	}
-	known := *s.Situation // a copy of the learners may share it
+	known := *s.Situation // not changed in place, because a copy of the learners may share it
 	known.Log = log
 	p.known = append(p.known, &known)
 	p.seen++
@@ -222,7 +222,8 @@ func (l *Learners) Close() {
 	}
 }
 
-// Share copies the state of other learners, including their running fits. Situations are immutable.
+// Share copies the state of other learners, including their running fits. Both share the situations, which are
+// immutable.
 func (l *Learners) Share(of *Learners) {
 	l.shared = map[*fitting]bool{}
 	for key, p := range of.pools {

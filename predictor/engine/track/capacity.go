@@ -52,8 +52,8 @@ func lowestOf(use int) int {
 	return use >> drop << drop
 }
 
-// add records that use processors were in use from the last call until now. Time in which nothing runs does not
-// count.
+// add records that the given number of processors was in use from the last call until now. Time in which nothing runs
+// does not count.
 func (h *useHistory) add(use int, now float64) {
 	lasted := now - h.now
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// usedFor records that use processors were in use for some seconds.
+// usedFor records that the given number of processors was in use for some seconds.
 func usedFor(h *useHistory, use int, seconds float64) { h.add(use, h.now+seconds) }
 
 // cycles adds cycles of 1,000 s. In each the machine is full for 50 s and over full for overSeconds, and otherwise half

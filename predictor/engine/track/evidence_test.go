@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// countsOf returns counts of some weeks in which all starts of many jobs were in the hours of each day from open on.
+// countsOf returns the counts of a number of weeks in which five jobs wait and starts come only from the hour open of
+// each day on.
 func countsOf(open int, weeks int) *startCounts {
 	c := newStartCounts()
 	for hour := range 24 * 7 * weeks {
@@ -93,7 +94,7 @@ func hazardOver(h *WeekHazard, from, seconds float64) float64 {
 	return sum
 }
 
-// TestDayClock proves the clock of 40 starts, three quarters of which are within a quarter of an hour from 18:00 on.
+// TestDayClock checks the clock of 40 starts, three quarters of which are within a quarter of an hour from 18:00 on.
 func TestDayClock(t *testing.T) {
 	var d dayTimes
 	for i := range 10 {

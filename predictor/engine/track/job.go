@@ -227,8 +227,8 @@ type Job struct {
 	SizeClass, LimitClass int
 	QueueState            *Queue
 	UserState             *user
-	Pending               *PendingForecast // nil if nothing is learned from the job's start
-	FactsOnly             bool             // the wait is learned, although the job has no row of features
+	Pending               *PendingForecast // nil if the job has no forecast from which is learned
+	FactsOnly             bool             // facts are learned from the wait, although the job has no row of features
 	Law                   *Law
 	Hold                  Hold              // reason why a held job does not compete
 	Bounds                []joblimits.Bound // limits that apply to the job

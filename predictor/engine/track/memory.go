@@ -12,7 +12,7 @@ import (
 type Memory struct {
 	// Users is the maximum number of users that are remembered, and of pairs of a user and a queue whose runs are
 	// remembered; 8192 by default. Only users without a waiting or running job are forgotten, the least recently seen
-	// first. An eighth or a quarter of them is forgotten at a time.
+	// first. An eighth of the users, or a quarter of the pairs, is forgotten at a time.
 	Users int
 	// Age is the event time, in seconds, without a job after which a user, or the runs of a user in a queue or of a
 	// class, are forgotten; 0 means never.
@@ -42,7 +42,7 @@ func (t *Tracker) Forgotten() Forgotten {
 	return f
 }
 
-// makeRoomForUsers forgets the users seen least recently.
+// makeRoomForUsers forgets an eighth of the users, those without a job that were seen least recently.
 func (t *Tracker) makeRoomForUsers() {
 	// The order of the map does not matter, because no two users were last seen at the same look-up.
 	all := slices.Collect(maps.Values(t.Users))

@@ -51,8 +51,8 @@ func (p *PastJobs) Record(j *Job) {
 	p.Seen++
 }
 
-// evenly spreads numbers over (0, 1). It returns the fractional parts of multiples of the golden ratio. Any
-// successive ones are nearly uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
+// evenly returns a number in (0, 1) for n: the fractional part of n times the golden ratio. Results for successive n
+// are nearly uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
 func evenly(n uint64) float64 {
 	_, part := math.Modf(float64(n%(1<<40)) * (math.Phi - 1))
 	return math.Min(math.Max(part, 1e-9), 1-1e-9)

@@ -34,7 +34,7 @@ func TestPastInstantsAreExact(t *testing.T) {
 		t.Errorf("%d submissions, want %d", len(restored.all), len(want))
 	}
 
-	slices.Reverse(p.all) // no list of submissions
+	slices.Reverse(p.all) // an impossible order
 	if data, err = codec.Save("past", 1, 0, p.Code); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ type latest struct {
 	next  int
 }
 
-// latestWaits is the number of newest waits that are used.
+// latestWaits is the number of newest waits that are kept.
 const latestWaits = 100
 
 func (l *latest) add(z float64) {
@@ -102,7 +102,7 @@ type Queue struct {
 	NewestPriority float64
 	prioritized    uint64 // number of the job with NewestPriority
 	live           int    // number of the queue's waiting and running jobs
-	seen           uint64 // when the queue was last seen; the least recent one is forgotten first
+	seen           uint64 // number of its newest look-up (Tracker.Seen); the lowest is forgotten first
 	Pool           int    // index of its pool in the list of pools, from 1; 0 if unknown
 	frozen         *QueueFacts
 }

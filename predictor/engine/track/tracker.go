@@ -160,7 +160,7 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 // mostNewest is the maximum number of newest waiting, running and kept jobs that are searched for new ones.
 const mostNewest = 256
 
-// EnteredAfter returns, in order, the jobs that were taken in after the job with the given number: running jobs,
+// EnteredAfter returns the jobs that were taken in after the job with the given number, in that order: running jobs,
 // competing jobs, and jobs that a limit keeps. If there are very many, it returns only a part.
 func (t *Tracker) EnteredAfter(number uint64) (out []*Job) {
 	for _, jobs := range [...][]*Job{t.Line.Waiting(), t.RunningJobs, t.kept} {
@@ -174,7 +174,7 @@ func (t *Tracker) EnteredAfter(number uint64) (out []*Job) {
 	return out
 }
 
-// Wait counts a new job among the waiting jobs of its user.
+// Wait records the submission of a new job, and counts the job among the waiting jobs of its user.
 func (t *Tracker) Wait(j *Job) {
 	t.Jobs[j.ID] = j
 	t.name(j)
@@ -259,7 +259,8 @@ func (t *Tracker) Run(now float64, j *Job) {
 	t.Touch(j)
 }
 
-// Learn learns from a wait, given as its logarithm.
+// Learn records the wait of a job that starts, given as its logarithm z, in the statistics of its queue, size class and
+// user, and of all jobs.
 func (t *Tracker) Learn(now float64, j *Job, z float64) {
 	s := j.QueueState.Of(j.SizeClass)
 	s.SimilarFacts.Recent.add(z)
@@ -297,7 +298,7 @@ func (t *Tracker) learnEvidence(now float64, j *Job, z float64) {
 	t.countStart(now, j)
 }
 
-// Ended learns from the end of a job.
+// Ended records the runtime of a job that ends, and the processors that become free.
 func (t *Tracker) Ended(now float64, j *Job) {
 	seconds := math.Max(1, now-j.Start)
 	z := math.Log(seconds)

@@ -17,7 +17,7 @@ const (
 )
 
 const (
-	// longestGap is the maximum length of a time without changes that counts. The rest of such a time was an
+	// longestGap is the maximum time between two changes for which waiting counts. The rest of a longer time was an
 	// interruption.
 	longestGap = 3 * Day
 	// mostClockStarts is the number of starts at which earlier counts are halved, so that a changed calendar is learnt.
@@ -368,7 +368,7 @@ func (t *Tracker) countStart(at float64, j *Job) {
 	q.clock.start(at)
 }
 
-// countWaiting adds a job to the waiting ones, or removes it, at an instant.
+// countWaiting adds a job to the waiting ones that the clocks count, or removes it if sign is -1, at an instant.
 func (t *Tracker) countWaiting(now float64, j *Job, sign float64) {
 	q := j.QueueState
 	if q.clock == nil {
