@@ -20,8 +20,8 @@ const (
 	version  = 24
 )
 
-// MarshalBinary saves the engine. Equal histories give equal bytes. It waits for a background simulation. A training
-// continues, and starts again when the engine is restored.
+// MarshalBinary saves the engine. Equal histories give equal bytes. It waits for a background simulation. A running
+// training continues; in a restored engine it starts again from the beginning.
 func (e *Engine) MarshalBinary() ([]byte, error) {
 	data, err := codec.Save(kind, version, e.savedBytes, e.fields)
 	e.savedBytes = len(data)

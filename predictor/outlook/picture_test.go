@@ -2,8 +2,7 @@ package outlook
 
 import "slices"
 
-// Picture turns what happens to jobs into States, for a caller without a picture of its own. It is not safe for
-// concurrent use.
+// Picture turns the events of jobs into States. It is not safe for concurrent use.
 type Picture struct {
 	Pools   []Pool
 	running map[uint64]*Job

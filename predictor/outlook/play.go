@@ -57,8 +57,8 @@ type player struct {
 
 // These are the IDs of jobs that are not in the state.
 const (
-	comes = -1
-	probe = -2
+	comes = -1 // a job that arrives later
+	probe = -2 // a standard job, or the job of Futures.Waits
 )
 
 // course is the result of one replica. It has values by horizon and scope, and waits of standard jobs by horizon,

@@ -79,8 +79,8 @@ const (
 // These values define how strongly learning is forgotten at a change. They were chosen on the histories of
 // TestRecovers. They are the mildest ones that helped, since stronger ones were not faster.
 const (
-	forgottenPart  = .2    // part of the experts' weights
-	hastenedJobs   = 1000. // the correction makes steps as after this number of decided jobs
+	forgottenPart  = .2    // part of the experts' weights that is forgotten
+	hastenedJobs   = 1000. // the correction makes steps as large as after this number of decided jobs
 	hastenedLinear = 2.    // the factor by which the linear quantiles' steps grow
 )
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Freed describes how a limit gets room for a request: which running jobs, in the order of their median ends, must end
-// to give back the needed amount. If all of them have less, it describes all of them.
+// to give back the needed amount. If all running jobs together have less, it describes all of them.
 type Freed struct {
 	// Amount is the amount that becomes free. Seconds is the median remaining runtime of the last of these jobs; +Inf
 	// if unknown.

@@ -371,8 +371,8 @@ func resized(all []float64, n int) []float64 {
 // Next implements forward.Ranking.
 func (k *ranking) Next() float64 { return k.next }
 
-// A future applies each computation at first, and then fewer and fewer. In a wait of days the order changes slowly,
-// and weeks of computations every five minutes would cost too much.
+// A future simulates each computation of the scheduler at first, and then fewer and fewer. In a wait of days the order
+// changes slowly, and weeks of computations every five minutes would cost too much.
 const (
 	eachPeriod   = 24  // number of computations that are simulated one by one
 	periodGrowth = .15 // from then on, the time between two computations is this part of the time since the beginning

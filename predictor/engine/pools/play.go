@@ -451,9 +451,9 @@ func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 // the cause of its wait is never reported.
 const settling = 3
 
-// keptSoon reports whether limits keep the request from starting for most of the first seconds of its wait. That must
-// be so in at least half of the futures with a wait of at least settling. In each of these, limits must keep the
-// request for three quarters of forward.SoonSeconds, or of the wait if that is shorter.
+// keptSoon reports whether limits keep the request from starting for most of the first seconds of its wait. In at least
+// half of the futures with a wait of at least settling, they must do so for three quarters of forward.SoonSeconds, or
+// of the wait if that is shorter.
 func keptSoon(futures []forward.Future) bool {
 	waits, kept := 0, 0
 	for _, f := range futures {

@@ -30,7 +30,7 @@ type column struct {
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.blocks)*blockRows - r.skip + len(r.tail) }
 
-// Append adds a row at the end, which must not change afterwards.
+// Append adds a row at the end. The caller must not change the row afterwards.
 func (r *Rows) Append(row []float32) {
 	if r.tail = append(r.tail, row); len(r.tail) < blockRows {
 		return
