@@ -16,9 +16,9 @@ const (
 	// featureShare is the part of the features that a tree uses. focus is how strongly it prefers features with the
 	// highest gains so far, see boost.Params. It applies to levels below tail; at higher levels it did not help.
 	featureShare, focus = .25, .8
-	// leastLeaf is the minimum number of rows in a leaf. At levels of at least tail it is larger, so that beyond rows
-	// of a leaf are expected above the quantile. With fewer than tailRows rows in all, the leaf is proportionally
-	// smaller.
+	// leastLeaf is the minimum number of rows in a leaf. At levels of at least tail it is larger: of the rows of a
+	// leaf, 20 (beyond) are expected above the quantile. With fewer than tailRows rows in all, the leaf is
+	// proportionally smaller.
 	leastLeaf = 50
 	tail      = .9
 	beyond    = 20
