@@ -51,7 +51,7 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}
 	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
-		return nil, err // refuse wrong parameters before the ledger is read
+		return nil, err // the client has this answer: the ledger need not be read
 	}
 	leave, err := s.enterLedger(ctx)
 	if err != nil {
@@ -68,7 +68,8 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}, found)}, nil
 }
 
-// enterLedger waits until no other request reads the ledger. The returned function admits the next one.
+// enterLedger waits until no other request reads the ledger, or returns the error of ctx. The caller must call leave
+// when it has read the ledger, so that the next request may.
 func (s *Server) enterLedger(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.counting <- struct{}{}:
@@ -78,7 +79,7 @@ func (s *Server) enterLedger(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// span reads the parameters since and until. An empty until gives the zero time: no bound.
+// span parses the parameters since (from) and until (to). For an empty to, end is the zero time, which means no bound.
 func span(from, to string, newest time.Time) (begin, end time.Time, err error) {
 	if begin, err = since(from, newest); err != nil {
 		return begin, end, ask.Invalid("since", err.Error())
@@ -91,7 +92,8 @@ func span(from, to string, newest time.Time) (begin, end time.Time, err error) {
 	return begin, end, nil
 }
 
-// since parses a time, or a duration before the newest record.
+// since returns the instant that a text names: an instant (RFC 3339), a date (0:00 UTC), or a duration, which is
+// subtracted from newest.
 func since(text string, newest time.Time) (time.Time, error) {
 	for _, layout := range [...]string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// mayAskAs refuses a request in the name of a user or an account that the caller may not use.
+// mayAskAs returns an error if the caller may not send requests in the name of the given user or account.
 func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
 	if p := s.guard.MayAskAs(access.Of(ctx), user, account); p != nil {
 		return s.refusal(p, 0)
@@ -20,8 +20,8 @@ func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
 	return nil
 }
 
-// maySize refuses a request for size advice if the caller may not use the user or account in it, the user whose earlier
-// runs it names, or the running job that it names.
+// maySize returns an error if a request for size advice names something that the caller may not use: the user or the
+// account of the job, the user of earlier runs, or a running job.
 func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	return ask.NotFound("no job of yours with this id runs")
 }
 
-// caller implements ask.Caller for the caller of a request.
+// caller implements ask.Caller for the caller of a request. all means that the caller sees the jobs of all users.
 type caller struct {
 	access.Caller
 	guard *access.Guard
@@ -72,7 +72,7 @@ func (c caller) NameOf(user string) string { return c.guard.NameFor(c.Caller, us
 // SeesDetails implements ask.Caller.
 func (c caller) SeesDetails(user string) bool { return c.Role == access.Admin || c.Own(user) }
 
-// maySeeJobs refuses a caller that may not see any jobs.
+// maySeeJobs returns an error if a caller may not see any jobs.
 func (s *Server) maySeeJobs(c caller) error {
 	if c.all {
 		return nil
@@ -83,8 +83,8 @@ func (s *Server) maySeeJobs(c caller) error {
 	return nil
 }
 
-// refusal converts a refusal of the guard to an error. retry is the time after which the client may try again; 0 means
-// that a later try does not help.
+// refusal converts a refusal of the guard to an error. retry is the time after which the client may try again; only the
+// statuses 429 and 503 report it.
 func (s *Server) refusal(p *wire.Problem, retry time.Duration) error {
 	out := (&Refused{Status: p.Status, Detail: p.Detail, Hint: p.Hint}).problem()
 	switch p.Status {
@@ -117,8 +117,9 @@ func (s *Server) adminOperation(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// adminScheme names the token in the OpenAPI description.
+// adminScheme is the name of the security scheme of the admin token in the OpenAPI description.
 const adminScheme = "adminToken"
 
-// adminOnly marks an operation in the OpenAPI description.
+// adminOnly returns the security requirement of an operation that only administrators may use, for the OpenAPI
+// description.
 func adminOnly() []map[string][]string { return []map[string][]string{{adminScheme: {}}} }

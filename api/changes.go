@@ -61,10 +61,10 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 	}}, nil
 }
 
-// sendChanges sends an event for every new view until the context ends. A new event replaces one that the client has
-// not read yet.
+// sendChanges sends an event for every new view until the context ends, at most one per changeSpace. A new event
+// replaces one that the client has not read yet.
 func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wire.Change) {
-	beat := time.NewTicker(ask.StaleCheck) // a view can become stale without a new one
+	beat := time.NewTicker(ask.StaleCheck) // a view can become stale while no new view is published
 	defer beat.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -94,7 +94,8 @@ func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wi
 	}
 }
 
-// change describes the present views, with a text that changes when they change.
+// change returns a text that changes when the views of the cluster or the conditions change, and the event that
+// describes these views. An empty cluster means all clusters.
 func (s *Server) change(ctx context.Context, cluster string) (string, wire.Change) {
 	views := s.views.Views()
 	out := wire.Change{Clusters: []wire.ClusterChange{}}

@@ -64,7 +64,7 @@ func newCoverageMetrics(s *metricSet) coverageMetrics {
 	}
 }
 
-// made has the values of the label "made", by accuracy.MadeIndex.
+// made returns the values of the label "made", in the order of accuracy.MadeIndex.
 func made() [2]string { return [2]string{"live", "replayed"} }
 
 // collect sends the outcomes of the forecasts of a cluster. For a known queue, all series of live forecasts exist from

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// These are the security schemes of clients, by their names in the description.
+// These are the names of the clients' security schemes in the OpenAPI description.
 const (
 	tokenScheme       = "token"
 	certificateScheme = "certificate"
@@ -33,7 +33,7 @@ func describeAccess(doc *huma.OpenAPI) {
 		mungeScheme: {Type: "http", Scheme: strings.ToLower(wire.MungeScheme),
 			Description: "a credential of munge, new for every request, if the configuration lets munge name users"},
 	})
-	// By default anyone may read; access rules may require one of these.
+	// By default anyone may read; access rules may require one of these schemes.
 	doc.Security = []map[string][]string{{}, {tokenScheme: {}}, {certificateScheme: {}}, {mungeScheme: {}}}
 	for _, path := range doc.Paths {
 		for _, op := range operationsOf(path) {
@@ -69,8 +69,8 @@ func refusals(op *huma.Operation) {
 // schemaPrefix is the beginning of a reference to a schema of the description.
 const schemaPrefix = "#/components/schemas/"
 
-// describeNulls marks in the description which objects may be null: the values of members that are never left out and
-// are a map or a pointer to an object.
+// describeNulls marks the members of objects that may be null in the OpenAPI description. These are the maps and the
+// pointers to objects that are never left out (no omitempty).
 func describeNulls(doc *huma.OpenAPI) {
 	registry := doc.Components.Schemas
 	for name, schema := range registry.Map() {

@@ -87,7 +87,8 @@ func (m *engineMetrics) collect(ch scrape, v *readmodel.View) {
 	m.collectMemory(ch, v)
 }
 
-// collectMemory sends the numbers of users that the engine remembers and has forgotten.
+// collectMemory sends how many users and histories the engine remembers, and how many users, histories and classes of
+// time limits it has forgotten.
 func (m *engineMetrics) collectMemory(ch scrape, v *readmodel.View) {
 	s := v.Learning
 	ch.gauge(m.remembered, float64(s.Users), v.Cluster, "users")
@@ -105,7 +106,8 @@ func (m *engineMetrics) collectMemory(ch scrape, v *readmodel.View) {
 	}
 }
 
-// collectDrifts sends the changes of behaviour that the engine noticed.
+// collectDrifts sends the numbers of drift alarms, by queue and for the whole cluster, and the time of the newest
+// drift.
 func (m *engineMetrics) collectDrifts(ch scrape, v *readmodel.View) {
 	newest := 0.0
 	alarms := map[string]map[ensemble.Reason]float64{}

@@ -21,11 +21,11 @@ import (
 // revalidate it each time. A proxy must not pass the answer to another client, which may lack the rights.
 const reads = "private, no-cache"
 
-// requestKey is the context key of the hashed request.
+// requestKey is the context key of the hashed value of a request.
 type requestKey struct{}
 
-// readable sets the caching header of answers to GET, and stores the hashed request in the context, for the tag of the
-// answer.
+// readable sets the Cache-Control header of answers to GET. It also stores the path and the parameters of the request
+// in the context, because the tag of the answer depends on them.
 func readable(ctx huma.Context, next func(huma.Context)) {
 	if m := ctx.Method(); m == http.MethodGet || m == http.MethodHead {
 		ctx.SetHeader("Cache-Control", reads) // answers that must not be cached overwrite it
@@ -66,7 +66,8 @@ func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) 
 	return string(append(b, '"'))
 }
 
-// loadTag returns the tag of an answer that is made from a view and a forecast of the load, which has the given number.
+// loadTag returns the tag of an answer that is made from a view and a load forecast. number is the number of that
+// forecast.
 func (s *Server) loadTag(ctx context.Context, v *readmodel.View, number int64) string {
 	return strings.TrimSuffix(s.tag(ctx, false, v), `"`) + fmt.Sprintf(`-f%d"`, number)
 }
@@ -118,8 +119,8 @@ func (s *Server) fixed(body func() ([]byte, error), contentType string) http.Han
 	}
 }
 
-// describe serves the description of the interface. huma's own handlers compute it at the first request without a lock,
-// and set no tag.
+// describe adds the paths of the OpenAPI description to mux. It replaces huma's own handlers, which compute the
+// description at the first request without a lock, and set no tag.
 func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	for ending, of := range map[string]struct {
 		body        func() ([]byte, error)

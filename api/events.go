@@ -16,7 +16,7 @@ const (
 	// heartbeat is the interval at which an idle stream sends a comment. Proxies close connections that are silent for
 	// 30 s or more.
 	heartbeat = 15 * time.Second
-	// watchPatience is how long a client may take to read an event before it is dropped.
+	// watchPatience is how long a client may take to read an event before it is disconnected.
 	watchPatience = 10 * time.Second
 	// watchRetry is the time after which a disconnected client should reconnect.
 	watchRetry = 3 * time.Second
@@ -36,7 +36,7 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 	}
 	control, flush := http.NewResponseController(out), flusher(out)
 	write := func(text []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(watchPatience)) // without deadlines slow clients cannot be dropped
+		_ = control.SetWriteDeadline(time.Now().Add(watchPatience)) // if this fails, slow clients are not dropped
 		_, err := out.Write(text)
 		if err == nil {
 			err = flush()
@@ -71,7 +71,8 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 	}
 }
 
-// flusher returns the innermost flusher of a writer, because the wrappers that count requests would hide its error.
+// flusher returns the function that flushes the innermost writer, because the wrappers that count requests would hide
+// the error of flushing.
 func flusher(w http.ResponseWriter) func() error {
 	for inner := w; ; {
 		if f, ok := inner.(interface{ FlushError() error }); ok {
@@ -85,7 +86,8 @@ func flusher(w http.ResponseWriter) func() error {
 	}
 }
 
-// eventText writes an event. Its data has no line ends, as it is JSON.
+// eventText returns the text of a server-sent event. An event with an empty id has no id line. The JSON of data fits
+// into one line, because it contains no line ends.
 func eventText(id, name string, data any) []byte {
 	body, err := json.Marshal(data)
 	if err != nil { // cannot happen: all values are texts and finite numbers

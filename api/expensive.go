@@ -10,8 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// These are the paths of requests with many candidates. Each candidate needs a forecast. Watching clients send such
-// requests too.
+// These are the paths of requests with many candidates, each of which needs a forecast.
 const (
 	waitsPath = "/v1/wait"
 	sizePath  = "/v1/size"
@@ -31,8 +30,9 @@ func isExpensive(r *http.Request) bool {
 // slotKey is the context key of a request's slot.
 type slotKey struct{}
 
-// serveExpensive decodes and answers an expensive request in a slot that all expensive requests share. The body has
-// been read before, and the slot is released before the answer is sent, so that no slot waits for a client.
+// serveExpensive decodes and answers an expensive request while the request holds one of the slots for expensive
+// requests. The body has been read before, and the slot is released before the answer is sent, so that no slot waits
+// for a client.
 func (s *Server) serveExpensive(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	caller := access.Of(r.Context())
 	decoding := 1 + float64(max(0, r.ContentLength))/bytesPerForecast

@@ -46,7 +46,7 @@ func (s *Server) getHistory(ctx context.Context, in *historyInput) (*historyOutp
 	}
 	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
-		return nil, err // refuse wrong parameters before the ledger is read
+		return nil, err // the client has this answer: the ledger need not be read
 	}
 	leave, err := s.enterLedger(ctx)
 	if err != nil {

@@ -29,7 +29,8 @@ const (
 	importDrain = 10 * time.Second
 )
 
-// describeImport describes the operation. Its handler is postImport: huma's handler would hold the body in memory.
+// describeImport adds the operation to the OpenAPI description. The mux calls postImport itself, because a handler of
+// huma would hold the whole body in memory.
 func describeImport(doc *huma.OpenAPI) {
 	text := &huma.Schema{Type: huma.TypeString}
 	query := func(name, doc string, schema *huma.Schema) *huma.Param {
@@ -137,7 +138,7 @@ type idleTimeoutReader struct {
 	ctx     context.Context
 	from    io.Reader
 	control *http.ResponseController
-	begun   bool // reading has begun, so that a client that expects "100 Continue" has received it
+	begun   bool // the client does not wait for "100 Continue" any more: reading has begun, or it never did
 	aborted atomic.Bool
 	bytes   atomic.Int64
 	failed  error // error of a read, other than the end of the body
@@ -177,7 +178,7 @@ func (p *idleTimeoutReader) abort() {
 // everything, the connection would be reset, and the client would lose the answer.
 func (p *idleTimeoutReader) drain() {
 	if !p.begun || p.ctx.Err() != nil {
-		return // the client waits for "100 Continue"
+		return // the client still waits for "100 Continue", or is gone
 	}
 	_ = p.control.SetReadDeadline(time.Now().Add(importDrain))
 	_, _ = io.Copy(io.Discard, p.from) // until the client closes the connection

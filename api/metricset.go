@@ -34,12 +34,14 @@ func (s *metricSet) counter(name, help string, labels ...string) counter {
 // scrape is the channel to which the metrics of one scrape by Prometheus are sent.
 type scrape chan<- prometheus.Metric
 
-// gauge sends the value of a gauge. The values of its labels are in the order of their names.
+// gauge sends the value of a gauge. labels are the values of its labels, in the order in which metricSet.gauge got
+// their names.
 func (ch scrape) gauge(g gauge, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
 }
 
-// counter sends the value of a counter. The values of its labels are in the order of their names.
+// counter sends the value of a counter. labels are the values of its labels, in the order in which metricSet.counter
+// got their names.
 func (ch scrape) counter(c counter, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// nowMetrics are the metrics of the present content of the queues, and of the wait of a job there.
+// nowMetrics are the metrics of the present content of the queues, and of the waits of typical jobs.
 type nowMetrics struct {
 	jobs             gauge
 	procs            gauge

@@ -33,8 +33,8 @@ func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// jsonFormats reads and writes JSON. A number outside the range of float64 is converted to a text before validation, so
-// that the validation refuses the field by name.
+// jsonFormats returns the formats by which huma reads and writes JSON. A number outside the range of float64 is
+// converted to a text before validation, so that the validation refuses the field by name.
 func jsonFormats() map[string]huma.Format {
 	out := maps.Clone(huma.DefaultFormats)
 	for name, format := range out {
@@ -51,7 +51,7 @@ func jsonFormats() map[string]huma.Format {
 	return out
 }
 
-// decodeNumbers decodes JSON whose numbers may be too large.
+// decodeNumbers decodes JSON. A number that is too large for float64 becomes a text.
 func decodeNumbers(data []byte, into *any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -62,7 +62,7 @@ func decodeNumbers(data []byte, into *any) error {
 	return nil
 }
 
-// plainNumbers converts the numbers of a JSON value to float64, and numbers that are too large to texts.
+// plainNumbers converts each number in a decoded JSON value to float64, or to a text if it is too large for that.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -86,7 +86,7 @@ func plainNumbers(v any) any {
 // For an invalid text it returns empty, because the decoder reports the error.
 func duplicateMember(data []byte) string {
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	var open []map[string]bool // the members so far of the enclosing objects; nil for an array
+	var open []map[string]bool // for each enclosing object its members so far; nil for an array
 	key := false               // the next text may be the name of a member
 	for {
 		token, err := decoder.Token()

@@ -67,7 +67,7 @@ type Admin struct {
 	Import ImportFunc
 	// Quarantine lists bad lines.
 	Quarantine QuarantineFunc
-	// LogLevel changes the log level; without it that path does not exist.
+	// LogLevel changes the log level; without it /v1/log-level does not exist.
 	LogLevel LogLevel
 }
 
@@ -105,7 +105,7 @@ type ImportFunc func(ctx context.Context, req ImportRequest,
 
 // QuarantineQuery selects bad lines.
 type QuarantineQuery struct {
-	// Cluster and Reason select; empty means any.
+	// Cluster and Reason select the lines; an empty one selects all.
 	Cluster, Reason string
 	// Limit is the maximum number of lines; the newest are returned.
 	Limit int
@@ -130,7 +130,7 @@ type AccuracyQuery struct {
 	accuracy.Bounds
 }
 
-// AccuracyFunc summarizes the rows of the ledger that were closed at or after Since.
+// AccuracyFunc summarizes the rows of the ledger that the query selects.
 type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*accuracy.Summary, error)
 
 // HistoryQuery selects rows of the ledger for jobs that started.
@@ -163,7 +163,8 @@ type RecentRow struct {
 	Submit, Start time.Time
 	// WaitSeconds is the wait that was observed.
 	WaitSeconds float64
-	// Levels and Quantiles, in seconds, are the forecast; empty if there was none. NaN means no quantile, +Inf never.
+	// Levels are probabilities, and Quantiles the forecast waits at these levels, in seconds. Both are empty if there
+	// was no forecast. A quantile NaN means that there is none, +Inf that the job may never start.
 	Levels, Quantiles []float64
 	Replayed          bool
 	// Parts are the parts of the wait; nil if unknown.

@@ -39,7 +39,8 @@ func singleQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// boundParameters adds a bound to every parameter that has none. huma validates by the same schemas.
+// boundParameters adds a bound to the schema of every parameter that has none. huma also validates requests by these
+// schemas.
 func boundParameters(doc *huma.OpenAPI) {
 	for _, path := range doc.Paths {
 		for _, op := range operationsOf(path) {
@@ -52,7 +53,7 @@ func boundParameters(doc *huma.OpenAPI) {
 	}
 }
 
-// bound completes the schema of one parameter.
+// bound adds a maximum length to the schema of a text, or a maximum to that of an integer, if it has none.
 func bound(s *huma.Schema) {
 	switch {
 	case s.Type == huma.TypeString && s.MaxLength == nil && len(s.Enum) == 0:

@@ -56,7 +56,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	writeText(w, status, strings.Join(lines, "\n")+"\n")
 }
 
-// health returns the status of the daemon with all conditions.
+// health returns the status of the daemon with all conditions. It also sets Options.WasReady when the daemon is ready
+// for the first time.
 func (s *Server) health() wire.Health {
 	conditions := s.views.Conditions()
 	reading := slices.ContainsFunc(conditions, func(c readmodel.Condition) bool {

@@ -73,7 +73,8 @@ func (m *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.ServeMux.ServeHTTP(w, r) // the mux itself sets the values of the pattern
 }
 
-// read reads a body.
+// read replaces the body of a request by its content, which it reads as a whole. It returns a problem if the body is
+// too long, arrives too slowly, cannot be read, or has a member twice in one object; otherwise nil.
 func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 	limit := m.body.Load()
 	tooLong := &wire.Problem{
@@ -93,8 +94,8 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 	var slow net.Error
 	switch {
 	case err == nil:
-		// The server keeps reading to notice a disconnect. At a deadline it would consider the client disconnected, and
-		// cancel later requests on the connection.
+		// The server keeps reading to notice a disconnect. If the deadline passed during that, the server would
+		// consider the client disconnected, and cancel later requests on the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		if name := duplicateMember(body); name != "" { // with two values it would be unclear which one counts

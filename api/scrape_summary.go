@@ -30,7 +30,8 @@ type scrapeSummary struct {
 	view    *cluster.View
 	made    time.Time // by the machine's clock
 	typical []readmodel.Typical
-	// forecasts are the forecasts of typical jobs, nil if none is possible.
+	// forecasts has, for each job of typical, the quantiles of its wait at waittime.Levels() in seconds, or nil if no
+	// forecast is possible.
 	forecasts [][]float64
 	// bursts has the number of jobs in the largest current burst, by queue.
 	bursts map[string]int
@@ -49,7 +50,8 @@ func newScrapeSummaries(service *ask.Service) *scrapeSummaries {
 	return &scrapeSummaries{service: service, newest: map[string]*scrapeSummary{}, making: map[string]chan struct{}{}}
 }
 
-// of returns the summary of a view. If its computation takes too long, it returns the previous one.
+// of returns the summary of a view. If its computation takes longer than scrapePatience, of returns the previous
+// summary, unless that is older than summaryAge.
 func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	newest, made := g.begin(v)
 	if made == nil {
@@ -70,8 +72,8 @@ func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	return g.newest[v.Cluster]
 }
 
-// begin returns the newest summary. If that belongs to another view, begin also starts to compute a new one, and
-// returns a channel that is closed when the new one is finished.
+// begin returns the newest summary, nil if there is none. If that belongs to another view, begin also starts the
+// computation of a new one, unless it already runs, and returns a channel that is closed when it is finished.
 func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

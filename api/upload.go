@@ -49,7 +49,7 @@ func newUpload(r *http.Request, body *idleTimeoutReader) (*upload, error) {
 	return u, nil
 }
 
-// whole returns the body as the only file.
+// whole returns the function upload.next for a body that is one file.
 func (u *upload) whole(name string) func() (string, io.ReadCloser, error) {
 	if name == "" {
 		name = "import"
@@ -64,7 +64,7 @@ func (u *upload) whole(name string) func() (string, io.ReadCloser, error) {
 	}
 }
 
-// parts returns the files of a form.
+// parts returns the function upload.next for a body that is a form. Each part is a file.
 func (u *upload) parts(boundary string) func() (string, io.ReadCloser, error) {
 	end := lastBytes{from: u.body}
 	form := multipart.NewReader(&end, boundary)
@@ -111,7 +111,7 @@ func (l *lastBytes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadedPart records whether the end of a part was found.
+// uploadedPart is one file of a form. Its reader sets upload.cut if the part has no end.
 type uploadedPart struct {
 	of *upload
 	*multipart.Part

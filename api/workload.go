@@ -96,7 +96,7 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 	}}, nil
 }
 
-// workloadProblem reports why no jobs can be drawn.
+// workloadProblem returns a refusal with a hint if err means that a model is not fitted, otherwise err itself.
 func workloadProblem(err error) error {
 	var missing *readmodel.NotFittedError
 	if errors.As(err, &missing) {
@@ -206,7 +206,8 @@ func jsonJob(id int64, j *readmodel.SyntheticJob, queues []string) *wire.Synthet
 	return out
 }
 
-// swfJob truncates submissions to whole seconds and rounds runtimes, which are at least 1 s.
+// swfJob returns a job as a record of the Standard Workload Format. It truncates the submission to whole seconds and
+// rounds the runtime, to at least 1 s.
 func swfJob(id int64, j *readmodel.SyntheticJob) *swf.Record {
 	limit := int64(swf.Unknown)
 	if j.Limit > 0 {

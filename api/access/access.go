@@ -75,7 +75,7 @@ func Of(ctx context.Context) Caller {
 // Show defines how users' names are shown to callers that may not see them.
 type Show string
 
-// The ways to show a name.
+// These are the ways to show a user's name: not at all, as a hash (see Names.Hash), or as it is.
 const (
 	Hidden Show = "hidden"
 	Hashed Show = "hashed"

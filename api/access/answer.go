@@ -12,7 +12,7 @@ import (
 
 // setHeaders sets the headers of every answer; a handler may overwrite them. They make a browser trust the content
 // type, send no referrer to other sites, not embed the answer in other sites and run no scripts in it. They also
-// declare that answers vary with the caller.
+// declare that answers vary with the caller. The headers in more, of the web-config file, replace them.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'",
 		"Authorization"}
@@ -51,7 +51,7 @@ func (g *Guard) Refuse(w http.ResponseWriter, p *wire.Problem) {
 	}
 }
 
-// Challenges are the values of the WWW-Authenticate header of a 401.
+// Challenges returns the values of the WWW-Authenticate header of a 401.
 func (g *Guard) Challenges() []string {
 	out := []string{`Bearer realm="waitcast"`}
 	if len(g.webConfig().users) > 0 {

@@ -69,7 +69,7 @@ func (p *passwords) right(ctx context.Context, users map[string]string, name, pa
 	return true
 }
 
-// anyHash returns the hash of some user, always the same.
+// anyHash returns the hash of one of the users, always of the same one.
 func anyHash(users map[string]string) string {
 	var names []string
 	for name := range users {

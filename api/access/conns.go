@@ -180,8 +180,8 @@ func (c *Connections) peer(conn net.Conn) string {
 	return clientName(at)
 }
 
-// enter counts a connection, and closes another one in its favour if necessary. It returns nil if the connection is
-// refused.
+// enter counts a connection and returns it, nil if it is refused. If the bound is reached, enter closes another
+// connection in its favour, or puts it into the reserve.
 func (c *Connections) enter(conn net.Conn) *boundConn {
 	c.mu.Lock()
 	b := &boundConn{Conn: conn, bound: c, peer: c.peer(conn), idle: true}

@@ -153,8 +153,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // errAnswered means that a request has been answered already.
 var errAnswered = errors.New("answered")
 
-// identify determines the caller of a request. It ignores a kind of credential that is not configured, because the
-// credential may be meant for a proxy.
+// identify determines the caller of a request. If a credential is wrong, it answers the request and returns
+// errAnswered. It ignores a kind of credential that is not configured, because the credential may be meant for a proxy.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch token := strings.TrimSpace(rest); {
@@ -224,7 +224,8 @@ func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfi
 	return g.named("user", name, g.rules.Load().policy.Basic), nil
 }
 
-// count sets the caller's identity for limits and shares. It returns the address of a caller without a credential.
+// count sets the caller's identity for limits and shares. It returns the address of a caller without a credential, and
+// the zero Addr for others.
 func (g *Guard) count(r *http.Request, c *Caller) netip.Addr {
 	c.Client = c.Credential
 	if c.Client != "" {
@@ -267,8 +268,8 @@ func (g *Guard) SeesOthers(c Caller) bool {
 }
 
 // MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Users' names
-// are restricted because a forecast reveals what that user did. Accounts are not restricted by name, because many
-// people share one.
+// are restricted because a forecast in the name of a user reveals what the user did. Accounts are not restricted by
+// name, because many people share one.
 func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	if user == "" && account == "" || g.SeesOthers(c) {
 		return nil

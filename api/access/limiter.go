@@ -87,9 +87,8 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	return c
 }
 
-// clientOf returns the address that a request came from, or the address that the nearest trusted proxies report
-// (X-Forwarded-For). From an IPv6 address it takes the first 64 bits, because one host may have all addresses in that
-// network.
+// clientOf returns the address that a request came from. If that is a trusted proxy, clientOf returns the address that
+// the proxy reports (X-Forwarded-For), and so on along a chain of trusted proxies.
 func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -125,7 +124,8 @@ func within(a netip.Addr, list []netip.Prefix) bool {
 	return false
 }
 
-// clientName returns the client identity of an address.
+// clientName returns the name under which requests from an address are counted: the address, or for IPv6 the network of
+// its first 64 bits, because one host may have all addresses in that network.
 func clientName(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

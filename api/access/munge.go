@@ -133,7 +133,7 @@ func (g *Guard) ofMunge(w http.ResponseWriter, r *http.Request, credential strin
 	return Caller{}, errAnswered
 }
 
-// unmunged decodes the credential of a request.
+// unmunged returns the caller who made the credential of a request.
 func (g *Guard) unmunged(r *http.Request, credential string) (Caller, error) {
 	host := hostName(r.Host)
 	if err := g.mungeProtected(r, host); err != nil {

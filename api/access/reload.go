@@ -45,7 +45,8 @@ func stampOf(path string) stamp {
 	return stamp{info.ModTime(), info.Size(), inode(info)}
 }
 
-// load makes the value for the first time. The metric is set when the value comes into force.
+// load makes the value for the first time. It sets no metric: Guard.noteFiles does that when the value comes into
+// force.
 func (r *reloaded[T]) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +67,7 @@ func (r *reloaded[T]) again() error {
 	return err
 }
 
-// get returns the newest value there is.
+// get returns the present value. Before that it checks the files, if the last check was at least recheck ago.
 func (r *reloaded[T]) get() *T {
 	if r.mu.TryLock() { // if another goroutine is checking, use the present value
 		defer r.mu.Unlock()

@@ -98,7 +98,7 @@ func (g *Guard) openFiles(r, old *rules) error {
 	return nil
 }
 
-// readTokensOf returns a function that reads a file of tokens and returns its name.
+// readTokensOf returns a function that reads a file of tokens, and returns the tokens and the name of the file.
 func readTokensOf(path string) func() (tokens, []string, error) {
 	return func() (tokens, []string, error) {
 		t, err := readTokens(path)

@@ -129,7 +129,8 @@ func (g *Guard) ofCertificate(state *tls.ConnectionState) (Caller, bool) {
 
 func commonName(c *x509.Certificate) string { return c.Subject.CommonName }
 
-// named returns the caller for an authenticated name.
+// named returns the caller with an authenticated name. Its role is Admin if the policy lists the name in Admins,
+// otherwise the given role.
 func (g *Guard) named(kind, name string, role Role) Caller {
 	c := Caller{Role: role, User: name, Credential: kind + " " + name}
 	if slices.Contains(g.rules.Load().policy.Admins, name) {

@@ -117,7 +117,8 @@ func figures(method string, f *accuracy.Figures, c accuracy.Coverage) wire.Metho
 	return m
 }
 
-// losses returns the mean losses of the median and the levels above it.
+// losses returns the mean pinball losses on the logarithmic scale, by LevelName, for the median and the levels above
+// it.
 func losses(f *accuracy.Figures) map[string]float64 {
 	out := map[string]float64{}
 	for i, level := range waittime.Levels() {

@@ -138,7 +138,7 @@ func overQueue(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// queueFacts returns the rules of a queue as the scheduler lists them, nil if it does not list them.
+// queueFacts returns the rules of a queue as the scheduler lists them, the zero value if it does not list them.
 func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
 	if v.Facts != nil {
 		if i := slices.IndexFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == queue }); i >= 0 {
@@ -231,7 +231,7 @@ func accountIndex(accounts []job.Account, name string) int {
 	return slices.IndexFunc(accounts, func(a job.Account) bool { return strings.EqualFold(a.Name, name) })
 }
 
-// hasUser reports whether a user, if one is named, is among those of an account.
+// hasUser reports whether the user belongs to the account, or no user is named.
 func hasUser(a *job.Account, user string) bool {
 	_, found := slices.BinarySearch(a.Users, user)
 	return found || user == ""
@@ -250,7 +250,7 @@ const reasonOverLimit headqueue.Reason = "over_limit"
 // an association's bound on a resource does not count if a QOS bounds that resource.
 func overCaps(v *readmodel.View, req *job.Attributes) error {
 	limits := enforced(v, req)
-	bounded := map[string]bool{} // bounded by a QOS
+	bounded := map[string]bool{} // names of the bounds that a QOS sets
 	for _, ofQOS := range []bool{true, false} {
 		for _, l := range limits {
 			if (l.QOS != "") != ofQOS {

@@ -22,7 +22,8 @@ type excludedCandidate struct {
 // Error implements error.
 func (l *excludedCandidate) Error() string { return l.err.Error() }
 
-// soft reports whether the excluded candidate is possible but useless. The request then makes sense without it.
+// soft reports whether the candidate could be submitted, but would be of no use. Leaving it out does not make the
+// request invalid, unless the candidate is the user's own request.
 func (l *excludedCandidate) soft() bool {
 	return l.reason == overTimeLimit || l.reason == noForecastYet
 }
@@ -129,7 +130,8 @@ func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waitt
 	return wait, nil
 }
 
-// findRequest finds the candidate that the user would submit without advice.
+// findRequest stores the index of the candidate that the user would submit without advice. It does nothing if the
+// request does not name it.
 func (q *sizeQuery) findRequest() error {
 	want := q.req.Request
 	if want == nil {

@@ -58,7 +58,7 @@ func startsAtOnce(w *wire.Wait) bool { return w.WaitSeconds.P50 != nil && *w.Wai
 // limitByThoseAhead explains a wait for a limit that the request does not exceed yet, but will exceed later.
 const limitByThoseAhead = "once the jobs that start before it run they have all that the limit allows"
 
-// noRoom is the explanation of a wait beside free processors.
+// noRoom explains a wait although processors are free.
 const noRoom = "no nodes have room for it: their GPUs, memory or processors are in use"
 
 // causeOf returns a cause with advice to the user.
@@ -93,8 +93,8 @@ func blocked(seconds []float64) *wire.Quantiles {
 	return &q
 }
 
-// keptFor describes the limit that blocks a request and for how long it does by the forecast, or that no nodes have
-// room for the request. It returns "" if neither is the cause.
+// keptFor describes, if the cause is a limit, which limit blocks a request and for how long by the forecast; or that no
+// nodes have room for the request. For other causes it returns "".
 func keptFor(c *wire.Cause) string {
 	if c != nil && c.Detail == noRoom {
 		return noRoom

@@ -5,7 +5,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// readCurve parses the dependence of the runtime on the size.
+// readCurve reads how the runtime depends on the size.
 func (q *sizeQuery) readCurve() error {
 	r := &q.req.Runtime
 	given := 0
@@ -46,7 +46,7 @@ func (q *sizeQuery) curveOf(r *wire.Runtime) (field string, err error) {
 	return field, err
 }
 
-// runs returns the runs of a program in the requested clusters.
+// runs returns the earlier runs of a user's program in all clusters of the targets.
 func (q *sizeQuery) runs(h *wire.RuntimeHistory) []speedup.Point {
 	var out []speedup.Point
 	seen := map[string]bool{}

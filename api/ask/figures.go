@@ -86,10 +86,10 @@ func decimals(x float64, n int) float64 {
 	if y := math.Round(x*unit) / unit; !math.IsInf(y, 0) && !math.IsNaN(y) {
 		return y
 	}
-	return 0 // below the resolution of logs
+	return 0 // x is not finite, or too large to be rounded
 }
 
-// startWithin returns the probabilities of a start within the horizons.
+// startWithin returns the probabilities of a start within a minute, ten minutes, an hour, four hours and a day.
 func startWithin(d *waittime.Distribution) wire.StartWithin {
 	p := waittime.Horizons()
 	for i, h := range p {
@@ -98,12 +98,12 @@ func startWithin(d *waittime.Distribution) wire.StartWithin {
 	return wire.StartWithin{Minute: p[0], TenMinutes: p[1], Hour: p[2], FourHours: p[3], Day: p[4]}
 }
 
-// fromSeconds converts seconds to a duration, at most the longest possible one.
+// fromSeconds converts seconds to a duration, at most half of the longest possible one (146 years).
 func fromSeconds(seconds float64) time.Duration {
 	return time.Duration(min(seconds, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))
 }
 
-// missing orders missing figures after the others.
+// missing returns 1 for nil and 0 for a figure: a sort key that puts missing figures last.
 func missing(x *float64) int {
 	if x == nil {
 		return 1

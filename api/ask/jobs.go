@@ -77,7 +77,7 @@ func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep flo
 	out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: rest, Job: w.Job, Keep: keep})
 }
 
-// moved reports why a job's forecast has changed.
+// moved returns a text for the user that explains why the job's forecast has changed since its submission.
 func moved(j *wire.Job, m *readmodel.Move) string {
 	text := "it has waited " + about(float64(j.WaitedSeconds))
 	then, now := j.Forecast.AheadJobs, j.AheadJobs
@@ -139,7 +139,8 @@ func (s *Service) Jobs(v *readmodel.View, in JobsRequest, c Caller) wire.Jobs {
 	return s.listJobs(v, in, func(j *cluster.Job) bool { return c.Sees(j.User) }, c)
 }
 
-// listJobs returns the selected waiting jobs.
+// listJobs returns the page of those waiting jobs that are in the queue of the request and for which wanted is true, in
+// order of submission.
 func (s *Service) listJobs(v *readmodel.View, in JobsRequest, wanted func(*cluster.Job) bool, c Caller) wire.Jobs {
 	out := wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: s.AsOfInstant(v)}
 	var now time.Time

@@ -165,7 +165,8 @@ func comesFree(kind int, n int64, seconds float64) string {
 	return what + " " + inAbout(seconds)
 }
 
-// inAbout formats an approximate time, rounded to about a twentieth.
+// inAbout formats an approximate time from now. It rounds to a multiple of one minute, or of a longer unit that is at
+// most a twentieth of the time.
 func inAbout(seconds float64) string {
 	if seconds < waittime.Shift {
 		return "within about a minute"

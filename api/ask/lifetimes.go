@@ -29,7 +29,8 @@ func model(l *predictor.Law) wire.Model {
 	return m
 }
 
-// lifetimes describes one class of a queue. The KS distance needs a pass over the window, so it is optional.
+// lifetimes describes the law of the lifetimes in one class of a queue. Only if ks is set does it compute the KS
+// distance, which needs a pass over the window.
 func lifetimes(l *livemodels.LifetimeView, queue string, class int, ks bool) wire.Model {
 	m := model(&l.Law)
 	m.Queue, m.Class = queue, livemodels.Classes()[class]
@@ -104,7 +105,8 @@ func gamma(g hypergamma.Gamma) wire.Gamma {
 // percent gives a smooth curve.
 const curveSteps = 100
 
-// curve describes the lifetimes of one class.
+// curve returns the quantiles, at the given levels, of the observed lifetimes of one class, and of the law that is
+// fitted to them.
 func curve(l *livemodels.LifetimeView, queue string, class int, levels []float64) wire.LifetimeCurve {
 	out := wire.LifetimeCurve{Observed: []float64{}, Law: []*float64{}, Fit: lifetimes(l, queue, class, true)}
 	law := l.Selection.Law

@@ -24,7 +24,7 @@ const (
 	leastRuns = 10
 	// mostHabits is the maximum number of job names whose habits are reported. Each takes up to two forecasts.
 	mostHabits = 8
-	// enoughRuns is the share of the runs for which a shorter limit must have been enough to be proposed. The limit
+	// A shorter limit is proposed only if it would have been enough for at least the share enoughRuns of the runs. It
 	// must also be at least spareTime times the time in which 9/10 of the runs ended.
 	enoughRuns, spareTime = .95, 1.25
 )
@@ -166,8 +166,9 @@ func ended(n int) string {
 	return fmt.Sprintf("%d runs are known", n)
 }
 
-// shorterLimit returns the shortest round limit that would suffice for nearly all runs, 0 if that is not shorter than
-// the requested one. needed are the sorted runtimes in seconds, with +Inf for a run that reached its limit.
+// shorterLimit returns the shortest round limit that would suffice for nearly all runs. It returns 0 if there is none,
+// or if it is not shorter than the requested one. needed are the sorted runtimes in seconds, with +Inf for a run that
+// reached its limit.
 func shorterLimit(needed []float64, limit time.Duration) time.Duration {
 	least := math.Max(stat.Quantile(enoughRuns, stat.Empirical, needed, nil),
 		spareTime*stat.Quantile(.9, stat.Empirical, needed, nil))
@@ -182,7 +183,8 @@ func shorterLimit(needed []float64, limit time.Duration) time.Duration {
 	return 0
 }
 
-// compare adds the gain by a shorter limit for a job like the newest one if it were submitted now.
+// compare adds to out what a shorter limit gains for a job like the newest one that is submitted now. It adds nothing
+// if newest is nil, or if there is no forecast for such a job.
 func (q *MeQuery) compare(now time.Time, newest *cluster.Job, limit time.Duration, out *wire.Shorter) {
 	if newest == nil || newest.DetailsPending() || newest.Unqueued {
 		return

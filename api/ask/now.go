@@ -19,7 +19,7 @@ const (
 	atOnce = 60
 	// likely is the minimum probability for an immediate start to be reported.
 	likely = .9
-	// anyLimit represents any time limit if the queue's longest one is unknown.
+	// anyLimit is the time limit that is assumed for the longest jobs of a queue whose longest time limit is unknown.
 	anyLimit = 7 * 24 * time.Hour
 )
 
@@ -126,7 +126,9 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 	return out
 }
 
-// opening returns the probability that a job of an opening starts at once; false if unknown.
+// opening describes jobs that could start at once: the largest size, its time limit, the probability that it starts at
+// once, and the largest size for which this is likely. longest is the queue's longest time limit, 0 if unknown. opening
+// returns false if the jobs could run for less than 1 s.
 func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	longest time.Duration) (wire.Opening, bool) {
 	out := wire.Opening{Procs: o.Procs}
@@ -165,7 +167,8 @@ func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	return out, true
 }
 
-// frontier removes openings that another one covers; the queue's own limits can make openings equal.
+// frontier removes every opening for which another one has at least as many processors and at least as long a time
+// limit. Of equal openings, which the queue's limits can produce, it keeps the first.
 func frontier(all []wire.Opening) []wire.Opening {
 	covers := func(a, b *wire.Opening) bool {
 		return a.Procs >= b.Procs &&

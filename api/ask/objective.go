@@ -50,8 +50,8 @@ func (q *sizeQuery) readObjective() error {
 }
 
 // considerate sets the price of a processor-hour in each pool. It grows with the number of jobs that wait in the pool,
-// divided by the pool's processors. The objective has the price of the first target's pool. The bill of a target is the
-// price of its pool as a multiple of that one.
+// divided by the pool's processors. The objective gets the price in the pool of the first target. The bill of a target
+// is the price in its pool divided by the price in the objective.
 func (q *sizeQuery) considerate() {
 	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()
@@ -71,7 +71,7 @@ func (q *sizeQuery) considerate() {
 	q.objective.Deadline = deadline
 }
 
-// kind names the objective.
+// kind returns the name of the objective.
 func (q *sizeQuery) kind() string {
 	switch k := q.objective.Kind; {
 	case q.req.Objective.Kind != "":

@@ -43,7 +43,7 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 	return strings.Join(parts, "; ")
 }
 
-// soon reports whether an immediate start has a probability of at least 0.5.
+// soon reports whether a start within a minute has a probability of at least 0.5.
 func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
 
 // mayStart reports whether nothing is known that would keep the job from a start if enough is free.
@@ -52,8 +52,8 @@ func (q *WaitQuery) mayStart(w *wire.Wait) bool {
 	return w.Refused == nil && !facts.Closed && !facts.Down && keptFor(w.Cause) == ""
 }
 
-// situation describes the free processors and the jobs ahead. It also reports that the job can start at once, if both
-// these and the forecast suggest that, and nothing else keeps the job from it.
+// situation describes the free processors and the jobs ahead. If these and the forecast suggest that the job starts at
+// once, and mayStart is set, it also reports that.
 func situation(w *wire.Wait, mayStart bool) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]
@@ -76,7 +76,7 @@ func situation(w *wire.Wait, mayStart bool) string {
 	return text
 }
 
-// beFreed describes which of the running jobs free something.
+// beFreed ends a sentence about resources: they must be freed by the running jobs.
 func beFreed(running int) string {
 	switch running {
 	case 0:
@@ -106,8 +106,8 @@ func disagreement(w *wire.Wait, causes []string) string {
 	return text + " (known of why: " + strings.Join(causes, "; ") + ")"
 }
 
-// evidence names the evidence that a job starts later, or sooner, than free processors suggest. Only learnt waits are
-// proof.
+// evidence returns a sentence about the evidence that a job starts "later" or "sooner" (how) than free processors
+// suggest. Only waits that were learnt prove it. Otherwise the sentence names the simulation or the forecast.
 func evidence(w *wire.Wait, how string) string {
 	played := []string{ensemble.Names()[ensemble.Simulation], ensemble.Names()[ensemble.Limits], ""}
 	text := "such jobs have lately started " + how
@@ -120,7 +120,7 @@ func evidence(w *wire.Wait, how string) string {
 	return text + " than free processors suggest"
 }
 
-// half describes the median.
+// half describes the median of the wait in words.
 func half(w *wire.Wait) string {
 	if w.WaitSeconds.P50 == nil {
 		return "half of them may never start"
@@ -129,7 +129,7 @@ func half(w *wire.Wait) string {
 }
 
 // knownCauses returns the causes, known from the scheduler, the configuration or the log, that may keep a job waiting
-// beside free processors.
+// while processors are free.
 func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []string {
 	var out []string
 	if f.Closed {
@@ -162,10 +162,11 @@ func outages(scene *predictor.Scene) string {
 	return strings.Join(names, ", ")
 }
 
-// fewWaits is the number of learnt waits below which the answer warns that little is known; training starts there.
+// fewWaits is the number of learnt waits below which the answer warns that little is known. Training starts at this
+// number.
 const fewWaits = 300
 
-// basis describes the basis of the forecast.
+// basis describes in words from how many waits the forecast was learnt.
 func basis(w *wire.Wait) string {
 	b := &w.Basis
 	switch {

@@ -17,7 +17,8 @@ type WaitRequest struct {
 	// Memory and TimeLimit are as users write them; empty if not requested.
 	Memory, TimeLimit  string
 	User, Account, QOS string
-	// By is a time or a duration from now for which the probability of a start is requested; may be empty.
+	// By is the time, or the duration from now, for which the answer has the probability of a start by then; empty for
+	// none.
 	By string
 	// Curve requests points of the distribution.
 	Curve bool
@@ -64,7 +65,8 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 	return req, fits(v, &a)
 }
 
-// queue finds the requested queue.
+// queue finds the requested queue, or the only one if none is named, and stores in req the name under which its jobs
+// are counted. It refuses an unknown queue.
 func queue(v *readmodel.View, req *job.Request) error {
 	if req.Queue == "" {
 		names := v.Queues()

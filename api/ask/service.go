@@ -186,7 +186,8 @@ func (s *Service) WhyStale(v *readmodel.View) string {
 	return fmt.Sprintf("%s; for longer than the limit (stale_after) of %s", unread, duration.Format(limit))
 }
 
-// unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
+// unread returns the condition of a source that could not be read for longer than the limit, and for which no other
+// source stands in; nil if there is none.
 func (s *Service) unread(v *readmodel.View, limit time.Duration) *readmodel.Condition {
 	for i := range v.Sources {
 		src := &v.Sources[i]
@@ -202,7 +203,7 @@ func (s *Service) Analysis(v *readmodel.View, queue string, maxAge time.Duration
 	return s.analyses.of(v, queue, maxAge, s.now)
 }
 
-// Saturation returns the saturation of a queue, of the cluster where queue is empty.
+// Saturation returns the saturation of a queue, or of the cluster if queue is empty.
 func (s *Service) Saturation(v *readmodel.View, queue string) readmodel.Saturation {
 	return s.analyses.saturation(v, queue)
 }

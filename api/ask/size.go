@@ -115,7 +115,7 @@ func (q *sizeQuery) choose() (*advice.Result, error) {
 	if err != nil {
 		return nil, sizeRefusal(err)
 	}
-	for i := range r.Answers { // package advice itself names the answers for a running job
+	for i := range r.Answers { // replaces the names that package advice gives to the sizes of a running job
 		r.Answers[i].Name = q.requests[i].name()
 	}
 	return r, nil

@@ -58,7 +58,7 @@ func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
 	return out
 }
 
-// advise returns the advice.
+// advise describes the standing advice for the answer.
 func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvice {
 	i := standingIndex(r, stands)
 	a, at := &r.Answers[i], &q.requests[i]

@@ -23,7 +23,7 @@ type sizeQuery struct {
 	now       time.Time // the instant from which the times of the answer count
 	curve     speedup.Curve
 	objective advice.Objective
-	named     bool // the request lists its sizes or bounds them
+	named     bool // the request lists its sizes
 	sizes     []int
 
 	candidates []advice.Candidate
@@ -36,7 +36,7 @@ type sizeQuery struct {
 	grow []advice.Size
 }
 
-// candidateRequest is the request that a candidate would submit.
+// candidateRequest is the request that the user would submit for a candidate.
 type candidateRequest struct {
 	target *targetQueue
 	procs  int
@@ -70,7 +70,7 @@ func (q *sizeQuery) clusters() map[string]bool {
 
 func instantSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// sizeRefusal converts an error of package advice about a request to a Refusal.
+// sizeRefusal converts an error of package advice about a request to a Refusal. It returns an error of a Pace as it is.
 func sizeRefusal(err error) error {
 	var objective *advice.ObjectiveError
 	var stopped *paceError

@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// readRunning finds the running job.
+// readRunning checks the members of the request about a running job, and finds the job. It does nothing for a job that
+// is to be submitted.
 func (q *sizeQuery) readRunning() error {
 	r := q.req.Running
 	switch {
@@ -38,7 +39,7 @@ func (q *sizeQuery) readRunning() error {
 	return nil
 }
 
-// findRunning looks up the named job, and its queue.
+// findRunning sets job and targets to the running job with the given id and to its queue.
 func (q *sizeQuery) findRunning(clusterName, id string) error {
 	v, err := q.service.readCluster(clusterName)
 	if err != nil {
@@ -90,7 +91,7 @@ func (q *sizeQuery) remainingPart() (float64, error) {
 	return left / whole, nil
 }
 
-// part is the law of the remaining part of a runtime.
+// part is the law of what remains of a runtime: the runtime times of.
 type part struct {
 	advice.Law
 	of float64
@@ -105,7 +106,8 @@ func (p part) CDF(seconds float64) float64 { return p.Law.CDF(seconds / p.of) }
 // Mean implements advice.Law.
 func (p part) Mean() float64 { return p.of * p.Law.Mean() }
 
-// remainingLaw returns the law of the remaining runtime at a size, if the job had that size from now on.
+// remainingLaw returns the law of the remaining runtime if the job has the given size from now on. rest is the part of
+// its work that remains.
 func (q *sizeQuery) remainingLaw(procs int, rest float64) (advice.Law, error) {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
@@ -179,7 +181,7 @@ func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	return nil
 }
 
-// resize compares the sizes.
+// resize ranks the sizes to which the job could change, and the present size.
 func (q *sizeQuery) resize() (*advice.Result, error) {
 	keep := &q.candidates[0]
 	q.request = 0

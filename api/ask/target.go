@@ -16,7 +16,7 @@ type targetQueue struct {
 	queue     string
 	requested string // the requested queue, if its jobs are counted under another queue
 	now       time.Time
-	most      int // its present number of processors, 0 if unknown
+	most      int // the queue's present number of processors, 0 if unknown
 	pool      string
 	bill      float64
 }
@@ -50,7 +50,7 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 	return p, nil
 }
 
-// facts returns the scheduler's facts about the queue, nil if there are none.
+// facts returns the scheduler's facts about the queue, the zero value if there are none.
 func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
 
 // wait returns the distribution of a request's wait, as in GET /v1/wait. An error is a *Refusal.

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// whatIf is a query for combinations, on the views of one instant.
+// whatIf is a query for combinations of sizes, time limits and queues, on the views of one instant.
 type whatIf struct {
 	sizeQuery
 	ask    *wire.WaitsRequest
@@ -42,7 +42,7 @@ func (s *Service) Waits(req *wire.WaitsRequest, pace Pace) (wire.Waits, error) {
 	return w.answer(r), nil
 }
 
-// moment is the assumed runtime if none is given. It is so short that the ranking compares only the starts.
+// moment is the assumed runtime if none is given, in seconds. It is so short that the ranking compares only the starts.
 const moment = advice.Fixed(1e-3)
 
 // read parses and checks the request.

@@ -139,7 +139,7 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watc
 		t = &topic{key: key, req: &shared, clients: map[*Watcher]bool{}}
 		ws.topics[key] = t
 	}
-	// Greeting holds events back until greet.
+	// Until greet has been called, the mark greeting prevents that the client gets events.
 	w := &Watcher{topic: t, updates: make(chan SizeUpdate, 1), lastSent: greeting}
 	t.mu.Lock()
 	t.clients[w] = true
@@ -243,7 +243,7 @@ func (ws *Watchers) Leave(w *Watcher) {
 
 // run evaluates new views until it is stopped.
 func (ws *Watchers) run(stop <-chan struct{}) {
-	beat := time.NewTicker(StaleCheck) // a view can become stale without a new one
+	beat := time.NewTicker(StaleCheck) // a view can become stale while no new view is published
 	defer beat.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -345,7 +345,7 @@ func (w *Watcher) notify(v *evaluation) {
 		return
 	}
 	var update SizeUpdate
-	var state string // the state of the advice that the client has
+	var state string // what the client will know: the advice and whether it is stale, or the problem
 	stands, err := w.standing, v.err
 	if err == nil {
 		stands, err = v.question.standingAdvice(v.result, w.standing)
@@ -387,7 +387,8 @@ func refusedState(err error) string {
 	return "problem"
 }
 
-// eventID identifies the standing advice. A client can resume from it at any daemon.
+// eventID returns the id of an event: the instant and the name of the standing advice. A client can resume from it at
+// any daemon.
 func eventID(s advice.Standing) string {
 	return strconv.FormatInt(int64(math.Round(s.Since*1000)), 36) + "." +
 		base64.RawURLEncoding.EncodeToString([]byte(s.Name))

@@ -91,8 +91,8 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 }
 
 // submissions returns the first full hour after now, and the horizons of the submissions: one at once, and one at each
-// of the hours. Horizons are seconds after the instant for which the forecast of the load was made. That may be more
-// than an hour ago.
+// of the hours. Horizons are seconds after made, the instant for which the forecast of the load was made. This instant
+// may be more than an hour ago.
 func submissions(made, now time.Time, hours int) (first time.Time, horizons []float64) {
 	if now.Before(made) {
 		now = made
@@ -105,7 +105,7 @@ func submissions(made, now time.Time, hours int) (first time.Time, horizons []fl
 	return first, horizons
 }
 
-// contradicting is the ratio from which on two waits contradict each other. 60 s are added to each wait before they are
+// contradicting is the ratio above which two waits contradict each other. 60 s are added to each wait before they are
 // compared. The ratio is the one by which medians are scored ("within a factor 2").
 const contradicting = 2
 

@@ -34,7 +34,7 @@ func (c *client) expected() (sum float64) {
 
 // before reports whether a request is served before another one of the same client. The request that would end first
 // under equal shares (weighted fair queueing) goes first; if both would end together, the earlier one. So a small
-// request passes a large one, unless the large one would have ended by then under equal shares.
+// request may pass a large one that came before it.
 func (t *Request) before(other *Request) bool {
 	if t.order != other.order {
 		return t.order < other.order
@@ -55,7 +55,7 @@ var (
 	_ element[*Request] = (*Request)(nil)
 )
 
-// ordered is a heap.
+// ordered is a heap (see container/heap) whose first element comes before all others.
 type ordered[T element[T]] []T
 
 // Len implements heap.Interface.
@@ -115,8 +115,8 @@ func (q *Queue) dequeue(t *Request) {
 	q.waiting--
 }
 
-// begin charges a client for a piece of work that begins. The client's start tag becomes the virtual time. The caller
-// holds the lock.
+// begin charges the client of a request for a piece of work that begins. The virtual time rises to the client's start
+// tag. The caller holds the lock.
 func (q *Queue) begin(t *Request) {
 	c := t.client
 	q.virtual = max(q.virtual, c.tag)
@@ -131,7 +131,8 @@ func (q *Queue) begin(t *Request) {
 	}
 }
 
-// next gives a free slot to the first request. The caller holds the lock.
+// next gives a free slot to the request that goes first, and returns that request. At least one request must wait. The
+// caller holds the lock.
 func (q *Queue) next() *Request {
 	t := q.clients[0].waiting[0]
 	q.dequeue(t)
@@ -159,8 +160,8 @@ func (q *Queue) of(name string) *client {
 	return c
 }
 
-// rest drops the record of a client without requests, unless the client's tag is above the virtual time. The caller
-// holds the lock.
+// rest drops the record of a client if it has no requests. If its tag is above the virtual time, the record is kept for
+// now, as one of at most maxResting. The caller holds the lock.
 func (q *Queue) rest(c *client) {
 	if len(c.waiting) > 0 || c.held > 0 {
 		return

@@ -44,8 +44,9 @@ func (l Limits) check() error {
 var (
 	// ErrClientFull means that the maximum number of requests of this client is waiting.
 	ErrClientFull = errors.New("too many requests of this client wait for a slot")
-	// ErrFull means that the maximum number of requests is waiting, and that no other client has more waiting
-	// requests than this one.
+	// ErrFull means that the maximum number of requests is waiting. Then a new request is refused, unless another
+	// client has at least two more waiting requests than this one. In that case one of the other client's requests is
+	// removed from the queue, and gets this error.
 	ErrFull = errors.New("too many requests wait for a slot")
 )
 
@@ -76,7 +77,8 @@ func New(l Limits) (*Queue, error) {
 	return &Queue{limits: l, byName: map[string]*client{}}, nil
 }
 
-// Configure changes the limits for new requests. Requests that have a slot, or wait, are not affected.
+// Configure changes the limits. No request loses its slot or its place. If there are more slots than before, waiting
+// requests get them.
 func (q *Queue) Configure(l Limits) error {
 	if err := l.check(); err != nil {
 		return err
@@ -94,7 +96,7 @@ type Request struct {
 	client   *client
 	piece    float64 // cost of the current piece, or of the one that it waits for
 	expected float64 // cost of the work that has not begun yet
-	order    float64 // the progress of its client at which the request ends
+	order    float64 // under equal shares, the request ends when progress of its client has this value
 	arrival  uint64
 	ready    chan error // receives nil with a slot, or the reason why it gets none
 	index    int        // in its client's heap
@@ -171,8 +173,8 @@ func (t *Request) Expect(cost float64) {
 }
 
 // Step reports that a piece of the work is done and that the next one, with the given cost, begins. If another request
-// goes first, it yields the slot and waits for its next turn. After an error (of the context, or ErrFull) the work must
-// be stopped and End called, because the slot may be gone.
+// goes first, this one yields the slot and waits for its next turn. After an error (of the context, or ErrFull) the
+// work must be stopped and End called, because the slot may be gone.
 func (t *Request) Step(ctx context.Context, cost float64) error {
 	q := t.queue
 	now := time.Now()
@@ -254,7 +256,8 @@ func (t *Request) granted(err error) error {
 	return err
 }
 
-// rate is the moving average of the time per unit of cost.
+// rate has sums of the costs and of the seconds of the newest pieces of work. Their quotient is the time per unit of
+// cost.
 type rate struct{ cost, seconds float64 }
 
 // rateMemory is the approximate cost over which the average is taken.
