@@ -113,9 +113,9 @@ func TestAccuracy(t *testing.T) {
 		work.WaitingPast["0.5"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
-	// The wait of 60 s is not below the quantiles 60 and 59.5, but up to both, in whole seconds. The third job was
-	// cancelled at 100 s: so it is a miss for the quantile 3 s, and censored for 101 s. For 1002 s it is undecided,
-	// because that time has not passed yet.
+	// The wait of 60 s counts as up to the quantiles 60 and 59.5, and not as below them, because "below" rounds
+	// quantiles down to whole seconds and "up to" rounds them up. The third job was cancelled at 100 s: so it is a miss
+	// for the quantile 3 s, and censored for 101 s. For 1002 s it is undecided, because that time has not passed yet.
 	for level, want := range map[string]wire.Outcomes{
 		"0.5":  {Decided: 3, UpTo: 2, Missed: 1},
 		"0.9":  {Decided: 3, UpTo: 2, Censored: 1},

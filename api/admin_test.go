@@ -200,7 +200,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// uploaded is the content of an import.
+// uploaded has the files of an import by name. failed means that the transfer was incomplete.
 type uploaded struct {
 	files  map[string]string
 	failed bool

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// TestNowAndWaitAgreeBeyondProcs proves that both answers have the same capacity and the same free processors while
-// more processors are in use than are configured, and afterwards. The same holds if the engine has learnt the larger
-// pool from the use.
+// TestNowAndWaitAgreeBeyondProcs proves that GET /v1/now and GET /v1/wait have the same capacity and the same free
+// processors while more processors are in use than are configured, and afterwards. In the second case no capacity is
+// configured, and the engine has learnt it from the highest use.
 func TestNowAndWaitAgreeBeyondProcs(t *testing.T) {
 	for name, c := range map[string]pipeline.ClusterConfig{"configured": main(10), "highest use": {Name: "main"}} {
 		f := serve(t, c)

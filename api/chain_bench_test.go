@@ -16,9 +16,10 @@ import (
 )
 
 // BenchmarkChain measures the whole handling of a request, from the metrics to the written answer, including the guard
-// with a tokens file. The view's pool uses a table of forecasts. "wait" has requests for different jobs of different
-// users; "unexplained" the same without explanations; "token" the same by a user with a token; "unchanged" a client
-// that already has the answer; "alive" the chain of handlers without computing an answer.
+// with a tokens file. Forecasts come from a table that the engine has made for the pool of the view. "wait" has
+// requests for different jobs of different users; "unexplained" the same without explanations; "token" the same by a
+// user with a token; "unchanged" a client that already has the answer; "alive" the chain of handlers without computing
+// an answer.
 func BenchmarkChain(b *testing.B) {
 	handler := chain(b)
 	wait := func(i int) string {

@@ -37,7 +37,8 @@ func backlogged(t *testing.T) *fixture {
 	return f
 }
 
-// fact is one forecast with its final outcome; leave is zero while the job waits.
+// fact is one forecast with its final outcome. leave is zero while the job waits. late means that the forecast was
+// replayed.
 type fact struct {
 	queue         string
 	procs         int

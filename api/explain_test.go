@@ -15,7 +15,8 @@ import (
 )
 
 // blocked returns a fixture of 10 processors. A job with 6 processors runs for up to ten hours. A job with 8 processors
-// waits for it, and a job with 2 processors waits behind that one. The newest instant has ended.
+// waits for it, and behind that one a job with 4 processors. In another queue a job with 5 processors is held. The
+// newest instant has ended.
 func blocked(t testing.TB) *fixture { return blockedUnder(t, "") }
 
 // blockedUnder does the same as blocked with a configured policy.

@@ -100,8 +100,9 @@ func TestQueueMetrics(t *testing.T) {
 	}
 }
 
-// TestPartMetrics proves that the parts of waits are counted by queue, each job once in both parts. The predicted cause
-// is counted together with the scheduler's cause. For a queue without jobs all counters exist and are 0.
+// TestPartMetrics proves that the parts of waits are counted by queue, and that each job counts once in each part. The
+// predicted cause is counted together with the scheduler's cause. For a queue without jobs all counters exist and are
+// 0.
 func TestPartMetrics(t *testing.T) {
 	f := lively(t)
 	const scored = `waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`
@@ -226,7 +227,7 @@ func TestForecastWaitIsBounded(t *testing.T) {
 }
 
 // TestCoverageMetrics checks the ratios and means of the newest forecasts. If all forecasts are among the newest, they
-// agree with the counters and with GET /v1/accuracy. Without forecasts there are none.
+// agree with the counters and with GET /v1/accuracy. Without forecasts these series do not exist.
 func TestCoverageMetrics(t *testing.T) {
 	f := lively(t)
 	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)

@@ -18,7 +18,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// ready checks the status and the text of /readyz, and with strict=true.
+// ready checks the status and the text of /readyz. With strict=true the text must be the same, and the status 503
+// unless the text is "ready".
 func (f *fixture) ready(status int, text string) {
 	f.Helper()
 	strict := http.StatusServiceUnavailable

@@ -204,9 +204,9 @@ func TestTokensFileMistakes(t *testing.T) {
 	}
 }
 
-// TestPasswords proves which role a user of the web-config file has. The server refuses other users and wrong passwords
-// with both challenges. Tokens also work. A caller without credentials learns only whether the daemon is alive. Users
-// are added and removed with the file.
+// TestPasswords proves which role a user of the web-config file has. The server refuses other users and wrong
+// passwords, and offers Bearer and Basic in its challenges. Tokens also work. A caller without credentials learns only
+// whether the daemon is alive. Users are added and removed with the file.
 func TestPasswords(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	file, tokens := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")

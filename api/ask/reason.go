@@ -46,7 +46,8 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 // soon reports whether a start within a minute has a probability of at least 0.5.
 func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
 
-// mayStart reports whether nothing is known that would keep the job from a start if enough is free.
+// mayStart reports whether the job may start if enough is free: the queue is open, and no refusal, no limit and no lack
+// of room on the nodes is known.
 func (q *WaitQuery) mayStart(w *wire.Wait) bool {
 	facts := queueFacts(q.View, w.Queue)
 	return w.Refused == nil && !facts.Closed && !facts.Down && keptFor(w.Cause) == ""

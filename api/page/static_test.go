@@ -84,7 +84,7 @@ func TestNothingFromOutside(t *testing.T) {
 		}
 		text, err := os.ReadFile("static/" + name)
 		for _, u := range outside.FindAllString(string(text), -1) {
-			if u != "http://www.w3.org/2000/svg" { // the name of a language
+			if u != "http://www.w3.org/2000/svg" { // the XML namespace of SVG, which is not loaded
 				t.Errorf("%s names %s", name, u)
 			}
 		}

@@ -63,7 +63,7 @@ func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
 	})
 }
 
-// accuracyText writes a table for each way in which forecasts are made.
+// accuracyText returns the answer as text: a table for live and one for replayed forecasts.
 func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Cluster %s, jobs since %s", console.Printable(answer.Cluster),
@@ -152,8 +152,8 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
-// newestTable writes the coverage of the submissions of each queue whose waits were decided last. It writes nothing
-// if there are none.
+// newestTable writes, for each queue, the coverage of the submissions that were decided last. It writes nothing if
+// there are none.
 func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool { return len(g.Newest) == 0 })
 	if len(groups) == 0 {
@@ -218,7 +218,7 @@ func orAll(name string) string {
 	return name
 }
 
-// shares formats the two shares of a level.
+// shares formats the shares of waits below the quantile of a level and up to it: "0.948-0.951".
 func shares(coverage map[string][2]float64, level string) string {
 	c, ok := coverage[level]
 	if !ok {

@@ -37,7 +37,7 @@ func (a *app) token() (string, error) {
 			}
 		}
 		if a.shows.cert != "" || a.env("WAITCAST_CERT") != "" {
-			return "", nil // the password may be an administrator's; if not, the daemon refuses the request
+			return "", nil // the certificate may be an administrator's; if not, the daemon refuses the request
 		}
 	}
 	return "", fmt.Errorf("no admin token: %w. The daemon writes it to the file admin-token in its data_dir when "+

@@ -32,7 +32,7 @@ type app struct {
 	// daemon.
 	asked  *client.Client
 	health *wire.Health
-	// urlFrom tells where the daemon's address comes from: a flag, the environment or the default.
+	// urlFrom describes in words where the daemon's address comes from: a flag, the environment or the default.
 	urlFrom string
 	// started is true once the code of a subcommand runs. Errors before that are errors of usage.
 	started bool

@@ -53,7 +53,7 @@ func (a *app) givenToken() (string, error) {
 	return "", nil
 }
 
-// readToken reads the token in a file. how tells in errors why this file is read.
+// readToken reads the token in a file. how is added to errors; it describes why this file is read.
 func readToken(file, how string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

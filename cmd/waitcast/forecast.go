@@ -110,7 +110,7 @@ func loadTable(out *bytes.Buffer, load *wire.LoadAhead, zone *time.Location) {
 	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
-// scaled formats a median and its range in another unit.
+// scaled formats a median and its range, each multiplied by unit.
 func scaled(b wire.Band, unit float64) string {
 	return fmt.Sprintf("%s (%s-%s)", amount(b.P50*unit), amount(b.P05*unit), amount(b.P95*unit))
 }
@@ -211,7 +211,8 @@ func saturationText(s *wire.Saturation) string {
 		percent(*s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
 }
 
-// scoreHorizon is the horizon in seconds, six hours, whose scores are printed if there are any.
+// scoreHorizon is the preferred horizon of the printed scores in seconds: six hours. If it has none, those of the
+// nearest horizon are printed.
 const scoreHorizon = 6 * 3600
 
 // scoreText describes how accurate the forecasts of the waiting work were.

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/internal/refdata"
 )
 
-// TestGenerateSet proves that the authors' mixed model has its two queues, in order of submission, on the requested
-// machine. The header states how the workload was made.
+// TestGenerateSet proves that the mixed model in the program of Lublin and Feitelson has its two queues, in order of
+// submission, on the requested machine. The header states how the workload was made.
 func TestGenerateSet(t *testing.T) {
 	h, jobs := read(t, succeed(t, "", "generate", "--set", "lublin99-mixed", "--procs", "32", "--jobs", "3000",
 		"--seed", "4").stdout)
@@ -100,7 +100,7 @@ func TestGenerateLikeKTH(t *testing.T) {
 	closeTo(t, "share of serial jobs", float64(serial)/float64(len(jobs)), .329, .01) // 9,370 of 28,475
 }
 
-// BenchmarkGenerate draws and writes jobs of the authors' program.
+// BenchmarkGenerate draws and writes jobs with the parameters of the program of Lublin and Feitelson.
 func BenchmarkGenerate(b *testing.B) {
 	a := &offline.Commands{Console: &console.Console{Stdout: io.Discard, Stderr: io.Discard}}
 	f := offline.GenerateFlags{Model: offline.ModelLublin, Set: "lublin99", Jobs: int64(b.N)}

@@ -139,9 +139,10 @@ func TestGenerateLimitsOfTrace(t *testing.T) {
 	expect(t, runOn(lopsided(t), "generate", "--from", "-", "--limits", path), exitUsage, "--limits goes with --set")
 }
 
-// TestGenerateBadFit proves that a law that does not fit causes a warning with its distance. Downey's line through jobs
-// that take 10 s or 10 h passes through the middles of the two steps, 0.3 and 0.7. So 0.3 of the jobs drawn from the
-// line are shorter than any job in the log.
+// TestGenerateBadFit proves that a law that does not fit causes a warning with its distance. Half of the jobs take 10
+// s, and half 10 h. Without the outermost tenths, which are not fitted, the middles of the two steps of the cdf are at
+// 0.3 and 0.7, and Downey's line passes through these. So 0.3 of the jobs drawn from the line are shorter than any job
+// in the log.
 func TestGenerateBadFit(t *testing.T) {
 	text := strings.Builder{}
 	for i := range 500 {

@@ -23,7 +23,7 @@ func (a *app) warn() {
 	defer cancel()
 	health, err := a.asked.Health(ctx)
 	if err != nil {
-		return // the request itself returned an error
+		return // the daemon is too old, or the request has failed too
 	}
 	a.health = health
 	if health.SimulatedSpeed > 0 {

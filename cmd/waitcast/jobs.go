@@ -160,7 +160,7 @@ func detailsOf(j *wire.Job) (queue, procs string) {
 	return cmp.Or(console.Printable(j.Queue), detailsPending), "?"
 }
 
-// whatIs describes the state of a job in words.
+// whatIs names a job with its queue, its cluster and its size.
 func whatIs(one *wire.JobAnswer) string {
 	j := &one.Job
 	what := console.Printable(j.ID)

@@ -37,7 +37,7 @@ func (a *app) daemon() (*client.Client, error) {
 	return a.client()
 }
 
-// refusedAs also prints the daemon's refusal as JSON if --json is set.
+// refusedAs returns err. If err is a refusal by the daemon and --json is set, it also prints the refusal as JSON.
 func (a *app) refusedAs(err error) error {
 	var problem *client.ProblemError
 	if a.JSON && errors.As(err, &problem) {

@@ -88,8 +88,8 @@ func checkNumbers(flags *pflag.FlagSet) error {
 	return errors.Join(problems...)
 }
 
-// explainArguments returns a check of the arguments of a command whose errors show how the command is written. cobra's
-// own errors count arguments, or call a superfluous one an unknown command.
+// explainArguments returns a check of a command's arguments. An error shows how the command is written. cobra's own
+// errors count arguments, or call a superfluous argument an unknown command.
 func explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch err := check(c, args); {
@@ -105,7 +105,7 @@ func explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// ofCobra reports whether an error is one of cobra's checks of the number of arguments.
+// ofCobra reports whether an error comes from one of cobra's checks of the number of arguments.
 func ofCobra(err error) bool {
 	for _, begin := range []string{"accepts ", "requires ", "unknown command "} {
 		if strings.HasPrefix(err.Error(), begin) {

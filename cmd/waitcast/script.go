@@ -42,7 +42,7 @@ func (b *batch) set(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// missing returns an error that names the required flags that are missing. It returns nil if a script is read.
+// missing returns an error that names those of the given flags that are not set, nil if all are set.
 func missing(c *cobra.Command, names ...string) error {
 	var none []string
 	for _, name := range names {

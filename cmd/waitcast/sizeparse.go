@@ -213,7 +213,8 @@ func runtimeTable(text string) (*wire.Runtime, error) {
 	return out, nil
 }
 
-// model parses n numbers and a runtime.
+// model parses n numbers and the runtime on one processor, separated by commas. It returns the runtime in seconds. form
+// is the expected form, for messages.
 func model(flag, text string, n int, form string) ([]float64, float64, error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != n+1 {

@@ -57,8 +57,8 @@ func unshifted(text string, shift int64) string {
 	})
 }
 
-// TestALogMayBeginAYearAfterItsHeader runs every command that reads logs on two of them: one that begins at the start
-// in its header, and the same log a year later by that clock. The outputs must differ only in the submissions.
+// TestALogMayBeginAYearAfterItsHeader runs every command that reads logs on two logs: one that begins at the start in
+// its header, and the same one with all submissions a year later. The outputs must differ only in the submissions.
 func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 	var folders [2]string
 	for i, shift := range []int64{0, longYear} {

@@ -44,8 +44,8 @@ func inTurn(t *testing.T, answers ...*wire.JobAnswer) string {
 	return server.URL
 }
 
-// startsIn returns the answer for a job, given asked minutes after 13:00, by which the job would start rest minutes
-// later.
+// startsIn returns an answer for the job at the given number of minutes (asked) after 13:00. By this answer the job
+// starts rest minutes later.
 func startsIn(asked, rest float64) *wire.JobAnswer {
 	now := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC).Add(time.Duration(asked * float64(time.Minute)))
 	return &wire.JobAnswer{Cluster: "main", AsOf: now, Job: wire.Job{ID: "4711", Forecast: &wire.JobForecast{

@@ -29,7 +29,7 @@ type request struct {
 	pieces int
 	cancel context.CancelFunc
 	done   chan struct{} // the test sends here when this piece is done
-	began  int           // the number of pieces
+	began  int           // number of pieces that have begun
 	err    error
 	ended  bool
 }

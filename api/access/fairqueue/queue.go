@@ -77,8 +77,8 @@ func New(l Limits) (*Queue, error) {
 	return &Queue{limits: l, byName: map[string]*client{}}, nil
 }
 
-// Configure changes the limits. No request loses its slot or its place. If there are more slots than before, waiting
-// requests get them.
+// Configure changes the limits. Additional slots go to waiting requests at once. If there are fewer slots than before,
+// requests give up the surplus ones when their next pieces of work begin. Requests that wait keep their places.
 func (q *Queue) Configure(l Limits) error {
 	if err := l.check(); err != nil {
 		return err

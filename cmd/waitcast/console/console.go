@@ -48,7 +48,7 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// RawOut returns standard output, which does not replace any characters.
+// RawOut returns standard output without the replacement of characters.
 func (c *Console) RawOut() io.Writer {
 	if c.Plain[0] == nil { // nil before a command runs
 		return c.Stdout
@@ -56,7 +56,7 @@ func (c *Console) RawOut() io.Writer {
 	return c.Plain[0]
 }
 
-// RawErr returns standard error, which does not replace any characters.
+// RawErr returns standard error without the replacement of characters.
 func (c *Console) RawErr() io.Writer {
 	if c.Plain[1] == nil { // nil before a command runs
 		return c.Stderr
@@ -67,7 +67,7 @@ func (c *Console) RawErr() io.Writer {
 // JSONTo returns the writer of answers for programs.
 func (c *Console) JSONTo() io.Writer { return c.JSONOn(c.RawOut()) }
 
-// JSONOn returns a writer of JSON that writes to another writer.
+// JSONOn returns a writer that passes JSON on to another writer, with escapes for characters that cannot be printed.
 func (c *Console) JSONOn(to io.Writer) io.Writer { return terminal.NewJSONWriter(to) }
 
 // Data returns the writer of records. It writes every byte unchanged, except to a terminal.

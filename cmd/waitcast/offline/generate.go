@@ -161,7 +161,8 @@ type synthetic struct {
 	like *offered
 	// trace is the recorded workload to which the model was fitted; nil if there is none.
 	trace *recording
-	// cut is true if runtimes are cut to whole seconds, as in the authors' program. Otherwise they are rounded.
+	// cut is true if runtimes are cut to whole seconds, as in the program of Lublin and Feitelson. Otherwise they are
+	// rounded.
 	cut bool
 }
 
@@ -284,9 +285,9 @@ func (s *synthetic) scale(f *GenerateFlags) error {
 	return nil
 }
 
-// target returns the requested load and the number of processors of the machine to which this load refers. If the size
-// of the trace's machine is unknown, a machine of one processor is assumed for both; the stream of jobs is the same as
-// with any other size.
+// target returns the requested load and the number of processors of the machine to which this load refers. If --load is
+// same and the trace does not have the size of its machine, target assumes a machine of one processor for the trace and
+// for the workload. The stream of jobs is the same as with any other size.
 func (s *synthetic) target(f *GenerateFlags) (load float64, procs int, err error) {
 	load, procs = f.load.load, int(s.header.MaxProcs)
 	switch {

@@ -33,8 +33,9 @@ type customJobs [usages][]*swf.Record
 // usage is a class of the share of its time limit that a job uses.
 type usage int
 
-// These are the classes of usage: jobs that their limits ended, some up to a minute early, and some late by a grace
-// time; jobs that ended near their limits; and all other jobs, including those without a limit.
+// These are the classes of usage. usageFull: jobs that their limits ended, with runtimes from 3 % below the limit to 10
+// % above it (a grace time). usageMost: other jobs that used at least two thirds of their limits. usagePart: all other
+// jobs, including those without a limit.
 const (
 	usageFull usage = iota
 	usageMost
@@ -155,8 +156,9 @@ func (h *customs) queue(rec *swf.Record) int64 {
 	return swf.Unknown
 }
 
-// These limit the search for similar jobs: the minimum number of recorded jobs on either side that count as similar in
-// runtime, and the number of draws, of which the best is used.
+// These bound the search for similar jobs. On either side of the generated runtime nearJobs recorded jobs count as
+// similar, or the part 1/nearShare of all jobs if that is more. customDraws of these are drawn, and the best of them is
+// used.
 const (
 	nearJobs, nearShare = 10, 500
 	customDraws         = 48
@@ -178,10 +180,10 @@ func (h *customs) give(job *swf.Record) {
 	h.last = job.User
 }
 
-// choose draws a recorded job that resembles a generated one. The candidates have nearly the same runtime. The
-// generated job should be within the limit of the chosen job if the recorded job was, and near the limit if the
-// recorded job was. If possible the chosen job has the same size class and, with probability h.repeat, the user of the
-// job before.
+// choose draws a recorded job that resembles a generated one. The candidates have nearly the same runtime. With a
+// candidate's limit, the generated job should be within the limit if the candidate itself was, and near the limit if
+// the candidate was. If possible the candidate also has the same size class and, with probability h.repeat, the user of
+// the job before.
 func (h *customs) choose(jobs []*swf.Record, job *swf.Record) (best *swf.Record) {
 	from, _ := slices.BinarySearchFunc(jobs, float64(job.Runtime), compareRuntime)
 	to, _ := slices.BinarySearchFunc(jobs, float64(job.Runtime+1), compareRuntime)

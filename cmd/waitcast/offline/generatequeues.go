@@ -112,12 +112,12 @@ func queueLaws(r *recording) ([]lawClass, error) {
 	return classes, nil
 }
 
-// leastStaged is the minimum number of jobs in a class of a queue and a size for which the class has its own law.
+// leastStaged is the minimum number of jobs of one queue and one size class for which these jobs have their own law.
 const leastStaged = 50
 
-// stagedLaws returns laws in stages for the jobs of each queue and size class. The size classes end at powers of two;
-// this extends Downey's separation of sequential jobs. A class with few jobs gets the law of its queue, otherwise the
-// law of all jobs together.
+// stagedLaws returns a law of several stages (see uniformlog.FitStages) for the jobs of each queue and size class. The
+// size classes end at powers of two; this extends Downey's separation of sequential jobs. A class with few jobs gets
+// the law of its queue, otherwise the law of all jobs together.
 func stagedLaws(r *recording) ([]lawClass, error) {
 	type key struct {
 		queue string

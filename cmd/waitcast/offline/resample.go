@@ -240,8 +240,9 @@ func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	return rec
 }
 
-// describeLoad describes the load of the workload on the first trace's machine, next to the recorded load. If factor
-// is not 0, it also shows the target. It warns if the load is more than the machine can process.
+// describeLoad describes the load of the workload on the first trace's machine, next to the recorded load. power is the
+// mean work of the workload per second, in processors. If factor is not 0, it also shows the target. It warns if the
+// load is more than the machine can process.
 func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor float64) {
 	machine := float64(r.header.MaxProcs)
 	if machine <= 0 {

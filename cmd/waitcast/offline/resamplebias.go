@@ -95,7 +95,7 @@ func (b *bias) String() string {
 	return fmt.Sprintf(", favored %q, long-term x %v, temporary x %v", b.favor, b.longTerm, b.temporary)
 }
 
-// factors multiplies the numbers of users.
+// factors sets the factors on the numbers of users in all sources.
 func (b *bias) factors(sources []users.Source) {
 	factor := func(f float64) float64 {
 		if f == 0 {

@@ -225,7 +225,7 @@ func (a *Commands) studySlurm(
 	return array.Run(ctx, plan, out)
 }
 
-// parse parses the flags that consist of more than one word.
+// parse parses the flags whose texts are lists, ranges or names.
 func (f *studyFlags) parse() (part study.Part, err error) {
 	g := &f.grid
 	g.Policies, g.Estimates = strings.Split(f.policies, ","), strings.Split(f.estimates, ",")

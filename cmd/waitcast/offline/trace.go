@@ -193,7 +193,7 @@ func (r *recording) jobs() []users.Job {
 	return out
 }
 
-// monday returns the number of seconds from a Monday's midnight to time 0 of the log, in local time.
+// monday returns the time in seconds from the beginning of the week (Monday, 0 h local time) to time 0 of the log.
 func (r *recording) monday() float64 {
 	const first = 4 * 86400 // 1970-01-01 was a Thursday
 	_, offset := r.header.Start().Zone()
