@@ -73,8 +73,8 @@ func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.Imp
 	return report, raw, err
 }
 
-// sendImport does the work of Import. failed stores the error of reading a file, because the error of the request is
-// only its consequence.
+// sendImport does the work of Import. failed receives the error of reading a file, if there is one. The error of the
+// request is then only a consequence of it.
 func (c *Client) sendImport(ctx context.Context, token string, in Import,
 	failed *atomic.Pointer[FileError]) (*wire.ImportReport, json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -99,7 +99,7 @@ func TestWatchComesBack(t *testing.T) {
 				t.Errorf("connection %d came with id %q, want %q", i+1, ids[i], want)
 			}
 		}
-		// The client waits 1 s, 2 s, 4 s, and after another event 45 s of silence.
+		// The client waits 1 s, 2 s and 4 s. After another event it waits for 45 s of silence, and then 1 s.
 		for i, want := range []time.Duration{0, 1, 3, 7, 53} {
 			if at[i] != want*time.Second {
 				t.Errorf("connection %d after %s, want %s", i+1, at[i], want*time.Second)

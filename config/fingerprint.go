@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fingerprintVersion changes when the construction of the text below changes.
+// fingerprintVersion changes when the text that Fingerprint hashes is built in another way.
 const fingerprintVersion = "waitcast-config-1"
 
 // Fingerprint returns a hash of all keys on which the folded state or the models depend (EffectRebuild). The store

@@ -146,7 +146,8 @@ func bind(v *viper.Viper, flags *pflag.FlagSet, prefix string, t reflect.Type, p
 	}
 }
 
-// bindValue binds one key. It reports a wrong value and does not bind it. target is the key in the report.
+// bindValue binds one key. It reports a wrong value and does not bind it. target is the key under which errors are
+// reported.
 func bindValue(v *viper.Viper, flags *pflag.FlagSet, key, target string, f field, p *problems) {
 	if text, ok := f.Tag.Lookup("default"); ok {
 		v.SetDefault(viperKey(key), text)

@@ -205,8 +205,8 @@ func TestFormsOfPBSAndLSF(t *testing.T) {
 }
 
 // TestSlurmGPUs checks Slurm's options for GPUs, and their effect on tasks. The expected numbers of tasks are the
-// NumTasks of held jobs on nodes with GPUs, as scontrol of Slurm 22.05 shows them. For the totals and the processors of
-// --cpus-per-gpu, which it does not show, they come from sbatch(1).
+// NumTasks of held jobs on nodes with GPUs, as scontrol of Slurm 22.05 shows them. scontrol shows neither the total of
+// the GPUs nor the processors of --cpus-per-gpu; these expected numbers come from sbatch(1).
 func TestSlurmGPUs(t *testing.T) {
 	for args, want := range map[string]struct{ gpus, procs int }{
 		"--gres=gpu:2": {2, 1}, "--gres=gpu": {1, 1}, "--gres=gpu:volta:2 -N2": {4, 2}, "--gpus=3": {3, 1},

@@ -49,8 +49,8 @@ func (p *parser) lsfNeeds(r *Request, requirements []setting) error {
 	return nil
 }
 
-// spanHosts returns the number of hosts on which the section lets the job run. It returns 0 if the section does not
-// say it.
+// spanHosts returns the number of hosts that a section span[...] prescribes for a job with procs processors. It returns
+// 0 if the section leaves it open.
 func spanHosts(body string, procs int) (int, error) {
 	name, value, _ := strings.Cut(strings.TrimSpace(body), "=")
 	switch strings.TrimSpace(name) {

@@ -71,7 +71,8 @@ func bytesPlus(a, b int64) int64 {
 	return a + b
 }
 
-// fit returns an error if a sum or product in the request is above its maximum.
+// fit returns an error if a sum or product in the request is above its maximum. It also sets Procs to at least 1, and
+// the maxima of ranges to at least their minima.
 func (p *parser) fit(r *Request) error {
 	for _, n := range [...]struct {
 		n    int
@@ -112,7 +113,7 @@ func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, 
 const day = 24 * time.Hour
 
 // size parses an amount of memory and returns the number of bytes. The text has digits and one of the letters as unit.
-// If b is true, a b may follow the letter. The unit of a number without a letter is alone.
+// If b is true, a b may follow the letter. A number without a letter is in units of alone bytes.
 func size(text, letters string, b bool, alone int64) (int64, error) {
 	s := strings.ToUpper(text)
 	if b && len(s) > 1 && strings.IndexByte(letters, s[len(s)-2]) >= 0 {

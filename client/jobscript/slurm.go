@@ -97,7 +97,7 @@ func (p *parser) slurmParts(parts [][]word) ([][]setting, error) {
 // shares is the value of "exclusive" that stands for --oversubscribe.
 const shares = "-s"
 
-// slurmSynonym changes the names of options that replace each other to one name.
+// slurmSynonym gives options that replace each other the same name.
 func slurmSynonym(s *setting) {
 	switch s.name {
 	case "tasks-per-node":
@@ -190,7 +190,8 @@ func (p *parser) slurmWhole(components []Request) (Request, error) {
 // sbatch 22.05.
 var slurmInherited = [...]string{"account", "begin", "dependency", "hold", "job-name", "time"}
 
-// slurmComponent reads the options of a job or a component. The options of lower layers come first.
+// slurmComponent reads the options of a job or a component. The options of lower layers come first. first has the
+// settings of the first component; it is nil for the first component and for a job without components.
 func (p *parser) slurmComponent(all []setting, first settings) (Request, error) {
 	before := len(p.warnings)
 	kept := p.last(all, slurmWritten)

@@ -45,7 +45,7 @@ func (s *slurmSize) readGPUs() error {
 		}
 		s.gpusNode = max(s.gpusNode, times(s.gpusSocket, sockets))
 	}
-	if s.gpus > 0 && s.gpusNode > 0 && s.nodes == 0 { // this number of nodes or more has the GPUs
+	if s.gpus > 0 && s.gpusNode > 0 && s.nodes == 0 { // the GPUs need at least this number of nodes
 		s.nodes = (s.gpus-1)/s.gpusNode + 1
 		s.nodesMax, s.least = s.nodes, max(s.least, s.nodes)
 	}

@@ -162,7 +162,7 @@ func slurmSays(what submission, r jobscript.Request, shown map[string]string) []
 		check("memory", strconv.FormatInt(r.Memory>>20, 10), shownMemory(shown["TRES"]))
 	}
 	if r.Name != "" {
-		check("name", strings.Fields(r.Name)[0], shown["JobName"]) // strings.Fields cuts the shown name there
+		check("name", strings.Fields(r.Name)[0], shown["JobName"]) // submit splits the shown fields at blanks
 	}
 	check("exclusive", strconv.FormatBool(r.Exclusive),
 		strconv.FormatBool(slices.Contains([]string{"NO", "USER", "MCS"}, shown["OverSubscribe"])))

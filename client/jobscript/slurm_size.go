@@ -232,7 +232,7 @@ func (s *slurmSize) layout() (int, error) {
 	return n, nil
 }
 
-// leastOf parses 2, 2-4 or *. The * means any number.
+// leastOf returns the minimum of a range such as 2, 2-4 or *. The * means any number, so its minimum is 1.
 func leastOf(text string) (int, error) {
 	least, _, _ := strings.Cut(text, "-")
 	if least == "*" {

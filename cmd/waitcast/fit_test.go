@@ -144,9 +144,9 @@ func TestFitKTH(t *testing.T) {
 	}
 }
 
-// TestFitParagonClasses checks b0, b1 and R2 of Downey's classes of SDSC-Par-1996 against an independent fit, whose
-// figures the task of the models lists. Groups are formed by the last letters of queues' names. One-processor jobs are
-// separate classes, except in interactive and standby.
+// TestFitParagonClasses checks b0, b1 and R2 of Downey's classes of SDSC-Par-1996 against the figures of an independent
+// fit. Groups are formed by the last letters of queues' names. One-processor jobs are separate classes, except in
+// interactive and standby.
 func TestFitParagonClasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -33,19 +33,20 @@ func made() cog.Builder[dashboard.VariableModel] {
 		`label_values(waitcast_forecasts_waiting{cluster=~"$cluster"}, made)`, false)
 }
 
-// hereMade selects the same as here, and the selected kind of forecasts.
+// hereMade selects the queues, as here does, and the selected kind of forecasts.
 const hereMade = here + `,made="$made"`
 
-// covered returns the share of covered waits among the newest forecasts of all selected queues, weighted by their
-// numbers.
+// covered returns a query for the share of covered waits among the newest forecasts of all selected queues, weighted by
+// their numbers.
 func covered(bound, level string) string {
 	n := fmt.Sprintf(`waitcast_forecasts_recent_decided{%s,level=%q}`, hereMade, level)
 	return fmt.Sprintf(`sum(waitcast_forecasts_coverage_ratio{%s,bound=%q,level=%q} * on (job, instance, cluster, `+
 		`queue) group_left () %s) / sum(%s)`, hereMade, bound, level, n, n)
 }
 
-// missed returns by how much a level lies outside the interval from the share below to the share up to the quantile,
-// for the queue with the largest value; 0 for a perfect forecast.
+// missed returns a query. It gives by how much the level lies outside of the interval from the share of waits shorter
+// than the quantile to the share not longer than it: 0 for a perfect forecast. Of several queues it takes the largest
+// values.
 func missed(level string) string {
 	r := `waitcast_forecasts_coverage_ratio{` + hereMade + `,level="` + level + `",bound="`
 	return fmt.Sprintf(`max(clamp_min(%sbelow"} - %s, 0)) + max(clamp_min(%s - %shits"}, 0))`, r, level, level, r)

@@ -27,7 +27,7 @@ func overview() board {
 	}
 }
 
-// age returns by how much an instant of a cluster or a source is behind the daemon's clock.
+// age returns a query for the time by which an instant of a cluster or a source is behind the daemon's clock.
 func age(metric, selector string) string {
 	return "waitcast_clock_timestamp_seconds - on (job, instance) group_right () " + metric + "{" + selector + "}"
 }

@@ -16,8 +16,8 @@ const (
 	compilerPackage = "typescript@5.9.3"
 )
 
-// typesHead begins the program that is checked. Grafana's enums are strings and numbers in JSON, which plain expresses.
-// Written objects have no members that the types do not know.
+// typesHead begins the program that the compiler checks. In JSON Grafana's enums are strings and numbers; the type
+// Plain expresses this. The compiler also refuses members of objects that the types do not know.
 //
 //nolint:lll // the names of its modules are that long
 const typesHead = `import type { Dashboard, FieldConfigSource, Panel, RowPanel, VariableModel } from '@grafana/schema';

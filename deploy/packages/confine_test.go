@@ -18,7 +18,7 @@ import (
 // ARG...
 const confineRole = "confine"
 
-// confine returns only if it fails.
+// confine installs the filter and becomes the program. It returns only if that fails.
 func confine(args []string) error {
 	content, err := os.ReadFile(args[0])
 	if err != nil {

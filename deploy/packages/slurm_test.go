@@ -199,7 +199,7 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// held holds the processors of a queue.
+// held has the processors of a queue's running and waiting jobs.
 type held struct {
 	Running int `json:"running_procs"`
 	Queued  int `json:"queued_procs"`

@@ -78,8 +78,8 @@ func run(ctx context.Context, o *options) error {
 	return against(ctx, dir, c, true, o) // the second daemon reads the database that the first one left
 }
 
-// shares measures a small client while another client floods the daemon. If there is another binary, that one is
-// measured first.
+// shares measures a small client while another client floods the daemon. If the options name an earlier binary, that
+// one is measured first.
 func shares(ctx context.Context, dir string, c *cluster, o *options) error {
 	for _, of := range []struct{ name, binary string }{{"before", o.before}, {"now", o.daemon}} {
 		if of.binary == "" {

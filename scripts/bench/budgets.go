@@ -15,7 +15,8 @@ type budget struct {
 	name, what string
 	by         command
 	// benchmark is the name of the benchmark in the package; if several match, the worst counts. unit is the unit of
-	// the benchmark's result that is used; its value is multiplied by factor.
+	// the benchmark's result that is used. The value is multiplied by times, and in is the unit of the product in the
+	// table of budgets.
 	benchmark string
 	unit      string
 	times     float64
@@ -211,8 +212,8 @@ func (b *budget) promise() string {
 // share formats which share of the limit is reached or used.
 func (b *budget) share(v float64) string { return fmt.Sprintf("%.2f", v/b.limit) }
 
-// verdict says whether the limit was met. If other work loaded the machine during a measurement of time above the
-// limit, the verdict is undecided.
+// verdict returns "held" if the limit was met, otherwise "MISS". It returns "MISS under load" if other work loaded the
+// machine, because a measured time is then too long. Sizes (in MiB) do not depend on the load.
 func (b *budget) verdict(v float64, loaded bool) string {
 	switch missed := b.least == (v < b.limit) && v != b.limit; {
 	case missed && loaded && b.unit != "MiB":

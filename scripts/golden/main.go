@@ -17,12 +17,12 @@
 // sets. It is needed because answers depend on the wall clock, which waitcastd takes from the system. That daemon
 // answers all requests over HTTP, and the requests of the waitcast command, at fixed instants.
 //
-// Prose is masked, because it may be rewritten: strings of JSON with a space in them, all words without a digit
-// outside of JSON, and descriptions, summaries and titles of the OpenAPI document. Values that differ from run to run
-// are masked too: see the comments of ledgerQuery, dropped and codeOnly. Three measures make the results independent
-// of the speed of the machine. Requests wait until the daemon is idle (settle). Logs are cut after instants at which
-// jobs only end (cut). And no more is read at once than the learner of the load can process without leaving out
-// samples (traceDays).
+// Prose is masked, because it may be rewritten: strings of JSON with a space in them, all words without a digit outside
+// of JSON, and descriptions, summaries and titles of the OpenAPI document. Values that differ from run to run are
+// masked too: see the comments of ledgerQuery, dropped and codeOnly. Three measures make the results independent of the
+// speed of the machine. Requests wait until the daemon is idle (waitUntilQuiet). Logs are cut after instants at which
+// jobs only end (cut). And no more is read at once than the learner of the load can process without leaving out samples
+// (traceDays).
 package main
 
 import (
@@ -63,7 +63,7 @@ type golden struct {
 	first  string
 }
 
-// part is one step. Its name consists of the chapter's and of what is done.
+// part is one step of a run. name consists of the name of the chapter and of what is done.
 type part struct {
 	name string
 	do   func(context.Context) error

@@ -88,7 +88,7 @@ func (w *world) next() job.Event {
 	return ev
 }
 
-// past returns the events of past jobs, twenty at a time. Half of them waited for a while.
+// past returns the events of past jobs. At most about twenty run at a time. Half of the jobs waited for a while.
 func (w *world) past(jobs int) []job.Event {
 	var out []job.Event
 	var live, waits []job.Event

@@ -20,7 +20,8 @@ type headTrace struct {
 	*headtest.Result
 }
 
-// backtestHead repeats the test of Downey's paper.
+// backtestHead repeats Downey's own test (1996, sections 6.1 to 6.4) on each trace: forecasts at the head of the queue
+// under strict first come, first served (see package headtest).
 func (a *Commands) backtestHead(paths []string, f backtestFlags) (err error) {
 	if f.report != "" {
 		return console.NewUsageError("--report draws whole waits; leave it out, or --mode head")
