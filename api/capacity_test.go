@@ -11,8 +11,8 @@ import (
 )
 
 // TestNowAndWaitAgreeBeyondProcs proves that GET /v1/now and GET /v1/wait have the same capacity and the same free
-// processors while more processors are in use than are configured, and afterwards. In the second case no capacity is
-// configured, and the engine has learnt it from the highest use.
+// processors while more processors are in use than the capacity, and afterwards. It does so for a configured capacity,
+// and for one that the engine has learnt from the highest use.
 func TestNowAndWaitAgreeBeyondProcs(t *testing.T) {
 	for name, c := range map[string]pipeline.ClusterConfig{"configured": main(10), "highest use": {Name: "main"}} {
 		f := serve(t, c)

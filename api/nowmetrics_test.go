@@ -292,7 +292,7 @@ func TestCoverageMetrics(t *testing.T) {
 // buckets.
 func TestObservedWaits(t *testing.T) {
 	f := serve(t, main(1000))
-	// This job is read from existing records.
+	// This job is read from existing records, so its wait is not counted.
 	f.feed("main", one{id: "old", queue: "work", procs: 2, submit: 0, start: 50, end: 60}.events("main")...)
 	for i, wait := range []float64{0, 30, 4000} {
 		f.feed("main",

@@ -269,7 +269,8 @@ func watching(t *testing.T, test func(*testing.T, *station)) {
 	})
 }
 
-// tickAt passes an event to the log that only advances its time by the given number of seconds.
+// tickAt adds a job to the log that is cancelled at once. This only advances the log's time to the given number of
+// seconds after the clock.
 func (s *station) tickAt(after float64) {
 	s.Helper()
 	then := s.now.Add(time.Duration(after * float64(time.Second)))

@@ -91,7 +91,7 @@ func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 		body = []byte("{}")
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // the body of the request may be unread
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // the client may see the end before its request is read
 	w.WriteHeader(told.Status)
 	_, _ = w.Write(body) // the client may have disconnected
 }

@@ -309,10 +309,10 @@ type boundConn struct {
 	read      time.Time // deadlines set by the server
 	write     time.Time
 	requested bool // a request has come
-	idle      bool // it waits for a request
+	idle      bool // the connection waits for a request
 	blocked   int  // reads of a body and writes in progress
 	closed    bool
-	since     time.Time // time at which it was put into a list
+	since     time.Time // time at which the connection was put into the list in
 	in        *list.List
 	element   *list.Element
 }

@@ -86,7 +86,7 @@ func whose(l *job.Limit, account, amount string) string {
 	return "the " + amount + " of " + owner(l)
 }
 
-// ofScope returns the words of function whose for a limit of PBS or Grid Engine.
+// ofScope names the amount and the owner of a limit of PBS or Grid Engine, as whose does.
 func ofScope(s *job.Scope, amount string) string {
 	of := slices.Concat(s.Users, s.Groups, s.Accounts)
 	switch {
@@ -143,7 +143,7 @@ func numberOf(kind int, n int64) string {
 	return fmt.Sprint(n)
 }
 
-// kindName returns the name of a limited resource that answers use.
+// kindName returns the name that answers use for a limited resource.
 func kindName(kind int) string {
 	return [...]string{joblimits.Jobs: "jobs", joblimits.Procs: "procs", joblimits.Nodes: "nodes",
 		joblimits.GPUs: "gpus", joblimits.Memory: "memory", joblimits.Work: "work"}[kind]

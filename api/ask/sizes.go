@@ -11,7 +11,8 @@ import (
 // mostCandidates is the maximum number of candidates of one request. Each needs a forecast.
 const mostCandidates = 1024
 
-// mostInRange is the maximum number of sizes in a range of which all sizes are tried.
+// mostInRange is the maximum number of sizes in a range of which every size is tried. Of a longer range, ladder selects
+// some sizes.
 const mostInRange = 64
 
 // readSizes makes and checks the list of sizes, and checks the time limits.

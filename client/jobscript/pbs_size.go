@@ -15,7 +15,7 @@ type pbsSize struct {
 	memory  int64 // memory of the chunks
 }
 
-// pbsKnown are usual resources that do not change the size of the job. read handles the others.
+// pbsKnown are usual resources that do not change the size of the job. pbsSize.read handles those that do.
 var pbsKnown = [...]string{
 	"arch", "cput", "epilogue", "feature", "file", "flags", "host", "mpiprocs", "nice", "ompthreads", "opsys", "other",
 	"partition", "pcput", "prologue", "pvmem", "software", "vmem", "walltime", "qos", "nodect", "max_walltime",
@@ -184,8 +184,8 @@ func (s *pbsSize) unknown() {
 	}
 }
 
-// readMemory reads the memory of the chunks. If there is none, it reads the memory of the job (mem), or else of each
-// process (pmem).
+// readMemory reads the memory of the job (mem). If it is not given, it reads the memory of each process (pmem),
+// otherwise the memory of the chunks.
 func (s *pbsSize) readMemory() error {
 	s.request.Memory = s.memory
 	for _, name := range [...]string{"pmem", "mem"} {

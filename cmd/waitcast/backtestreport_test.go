@@ -32,8 +32,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// figuresOfReport implements the script command "figuresOfReport RESULT.json REPORT.html". It makes the rows of the
-// report's tables from the JSON and searches them in the page.
+// figuresOfReport implements the script command "figures RESULT.json REPORT.html". It makes the rows of the report's
+// tables from the JSON, and checks that the page has them.
 func figuresOfReport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: figures RESULT.json REPORT.html")

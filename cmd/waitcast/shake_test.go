@@ -59,7 +59,7 @@ func TestShakeChangesOneField(t *testing.T) {
 			}
 		}
 		got := float64(changed) / float64(len(jobs))
-		if got > fraction+share || got < fraction-3*share { // rounding often takes small sizes back to themselves
+		if got > fraction+share || got < fraction-3*share { // after rounding, a small size is often unchanged
 			t.Errorf("%s: %v of the jobs changed", attribute, got)
 		}
 	}

@@ -94,7 +94,7 @@ func (b *board) build() (dashboard.Dashboard, error) {
 		y += line
 	}
 	built, err := d.Build()
-	for i := range built.Templating.List { // for intervals only, but the library sets it for all variables
+	for i := range built.Templating.List { // only intervals use these fields, but the library always sets them
 		built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil,
 			nil
 	}

@@ -79,7 +79,7 @@ func queueOf(j *job) string {
 }
 
 // schedule sets the start and the end of each job. Before the call, end is the job's runtime. When a job arrives and
-// more than three wait, leaves decides whether the last waiting job is canceled without a start.
+// more than three wait, leaves decides whether the last waiting job is cancelled without a start.
 func schedule(jobs []job, leaves func() bool) {
 	free := ownProcs
 	var waiting, running []*job

@@ -216,7 +216,7 @@ func perform(ctx context.Context, parts []part, out io.Writer) error {
 // ownMore runs the commands that ask a daemon, and records the documents that describe the daemon.
 func (g *golden) ownMore(ctx context.Context, in *input, d *clocked, w *world) error {
 	c := g.chapter(in)
-	// The imported jobs ran in the year before.
+	// The imported jobs are the first 300 of the log, moved to 100 days earlier.
 	past := ownJobs()[:300]
 	for i := range past {
 		j := &past[i]

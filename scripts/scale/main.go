@@ -48,7 +48,8 @@ func dimensions() []dimension {
 	}
 }
 
-// points returns the sizes of a dimension, in powers of ten.
+// points returns clusters that differ in one dimension only. The size in this dimension grows by factors of ten, to at
+// most the given maximum.
 func (d *dimension) points(most int) []point {
 	var out []point
 	for n := d.from; n <= min(max(d.until, most), most); n *= 10 {
