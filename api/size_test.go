@@ -331,7 +331,8 @@ func TestSizeRanges(t *testing.T) {
 	}
 }
 
-// TestSizeHistory proves that the scaling of a program is learnt from its own runs, by the requested user and name.
+// TestSizeHistory proves that the scaling of a program is learnt from earlier jobs with the requested user and job
+// name.
 func TestSizeHistory(t *testing.T) {
 	f := serve(t, main(64))
 	now := f.history("main", "work")

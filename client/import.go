@@ -80,7 +80,7 @@ func (c *Client) sendImport(ctx context.Context, token string, in Import,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, to := io.Pipe()
-	// net/http waits until a body whose sending has begun is sent or fails.
+	// Once net/http has begun to send a body, it waits until the body is sent or fails.
 	context.AfterFunc(ctx, func() { body.CloseWithError(ctx.Err()) }) //nolint:errcheck // always nil
 	form := multipart.NewWriter(to)
 	request, err := c.importRequest(ctx, token, in, body, form.FormDataContentType())

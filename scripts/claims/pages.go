@@ -135,7 +135,8 @@ func (t *Table) uncovered(pages map[string]string) []string {
 	return wrong
 }
 
-// holes compares a page's blocks with the texts by which the table identifies them.
+// holes returns messages about texts of the table that are not in exactly one block of the page, and about blocks with
+// figures that contain no such text.
 func holes(page string, bs []block, texts []string) []string {
 	var wrong []string
 	covered := make([]bool, len(bs))

@@ -71,8 +71,8 @@ func (w *world) entry() job.Event {
 	return ev
 }
 
-// next removes the next job from the queue: the first entry, or a task of the first array, whose record then has one
-// task less.
+// next removes the next job from the queue, and returns its submission. The next job is the first entry, or a task of
+// the first array. The record of this array then has one task less.
 func (w *world) next() job.Event {
 	first := &w.queued[0]
 	ev := *first
@@ -141,8 +141,8 @@ func (w *world) fill() []job.Event {
 	return out
 }
 
-// move returns three events: a job ends, one starts and one is submitted. With arrays, a new array is submitted only if
-// one has started.
+// move returns three events: a job ends, one starts and one is submitted. With arrays, a task starts, and a new array
+// is submitted only if this was the last task of its array.
 func (w *world) move() []job.Event {
 	w.pass(1)
 	i := w.rng.IntN(len(w.running))
