@@ -52,7 +52,6 @@ type Config struct {
 	Steady bool
 	// Rate is the step of the correction, see conformal.Config.
 	Rate float64
-	Cold float64
 	// Downey enables Downey's predictors, which take about 1 ms with a hundred waiting jobs.
 	Downey bool
 	// If Synchronous is true, training and simulation run on all cores while the caller waits. Otherwise they run in

@@ -24,10 +24,11 @@ type projection struct {
 	factors []float64
 	scratch *fairshare.Calculator
 	frozen  *PriorityMoves
-	// owners caches the result of ownersOf: the owner of each user, by the user's number. users is the number of all
-	// users at that time.
+	// owners caches the result of ownersOf: the owner of each user, by the user's number. At that time users was the
+	// number of users so far, and known the number of those that were not forgotten.
 	owners map[uint64]int32
 	users  uint64
+	known  int
 }
 
 // SetPriorities sets the rules by which priorities change from now on; nil for none. The rules include the usage that
@@ -240,9 +241,10 @@ func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 	if p.usage == nil {
 		return nil
 	}
-	// Numbers changes when a user comes. Users that were forgotten since may stay in the map.
-	if p.owners == nil || p.users != m.tracker.Numbers {
-		p.owners, p.users = make(map[uint64]int32, len(m.tracker.Users)), m.tracker.Numbers
+	// Numbers changes when a user comes, and the number of known users when others are forgotten. A forgotten user must
+	// not stay in the map: a restored engine would not know its owner.
+	if t := m.tracker; p.owners == nil || p.users != t.Numbers || p.known != len(t.Users) {
+		p.owners, p.users, p.known = make(map[uint64]int32, len(t.Users)), t.Numbers, len(t.Users)
 		for name, u := range m.tracker.Users {
 			if owner := p.priorities.Owner("", name); owner != fairshare.None {
 				p.owners[u.Number] = owner
