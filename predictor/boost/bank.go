@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 )
 
 // Bank evaluates several models of the same features on the same rows in half of the time, with bit-identical results.
@@ -13,6 +14,9 @@ type Bank struct {
 	models []*Model
 	cuts   [][]float64 // by feature: the thresholds of all models, rising
 	nodes  [][]rankNode
+	// varying marks the features that are known to vary between similar rows, see Similar. It changes no result.
+	varying   []atomic.Bool
+	shortSize atomic.Int64 // about the number of nodes of shortened trees, see Similar
 }
 
 // rankNode is a node with the rank of its threshold. The right child of an inner node comes directly after the left
@@ -33,7 +37,7 @@ func NewBank(models ...*Model) (*Bank, error) {
 		return nil, nil
 	}
 	features := models[0].Features
-	b := &Bank{models: models, cuts: make([][]float64, features)}
+	b := &Bank{models: models, cuts: make([][]float64, features), varying: make([]atomic.Bool, features)}
 	for _, m := range models {
 		if m.Features != features || features > mostCuts/2 {
 			return nil, fmt.Errorf("boost: models of %d and %d features: want the same, at most %d", features,
@@ -75,10 +79,15 @@ func (b *Bank) rank(nodes []node) []rankNode {
 // memory, which it returns for the next call.
 func (b *Bank) Predict(row, out []float64, ranks []uint16) []uint16 {
 	ranks = b.ranks(row, ranks[:0])
+	b.predict(out, ranks)
+	return ranks
+}
+
+// predict is Predict for a row of ranks.
+func (b *Bank) predict(out []float64, ranks []uint16) {
 	for i, m := range b.models {
 		out[i] = m.trees.sumByRank(m.Base, b.nodes[i], ranks)
 	}
-	return ranks
 }
 
 // ranks appends, twice, the number of thresholds that each value exceeds. A missing value exceeds none in the first

@@ -10,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/engine/training"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
@@ -83,6 +84,7 @@ func (v *View) fields(s *codec.Codec) {
 	}
 	if s.Reading {
 		v.template, v.memo, v.scratches = &ensemble.ExpertTemplate{}, &pools.Memo{}, &sync.Pool{}
+		v.similar = &training.SimilarRows{}
 		v.Queues.Index = map[string]int{}
 		for i, q := range v.Queues.All {
 			v.Queues.Index[q.Name] = i

@@ -96,7 +96,7 @@ func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string
 		return v
 	}
 	w := *v
-	w.plain, w.beside, w.memo = v, beside, nil
+	w.plain, w.beside, w.memo, w.similar = v, beside, nil, nil
 	return &w
 }
 

@@ -56,7 +56,7 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	c.row = v.row(j, &g.features, c)
 	c.wide = appendWide(c.wide[:0], c.row)
 	row := c.wide
-	v.addTrees(row, g, c)
+	v.addTrees(j.queue.Code, row, g, c)
 	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row[:v.features.linear], out) {
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
@@ -128,13 +128,13 @@ func (g *pendingForecast) basis() string {
 // linearLeast is the number of waits from which on the linear quantiles are the basis of a forecast without trees.
 const linearLeast = 30
 
-// addTrees adds the forecasts of the trees of all levels.
-func (v *View) addTrees(row []float64, g *pendingForecast, c *scratch) {
+// addTrees adds the forecasts of the trees of all levels for a request to the queue with a code.
+func (v *View) addTrees(queue int, row []float64, g *pendingForecast, c *scratch) {
 	if v.trees.Models == nil {
 		return
 	}
 	var all, recent []float64
-	all, recent, c.ranks = v.trees.Predict(row, c.ranks)
+	all, recent, c.ranks = v.similar.Predict(&v.trees, queue, row, c.ranks)
 	slices.Sort(all)
 	slices.Sort(recent)
 	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = unlogAll(all), unlogAll(recent)

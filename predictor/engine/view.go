@@ -25,7 +25,9 @@ type View struct {
 	// The causes of changes of priorities; nil if there are none, and in a restored view.
 	moves *pools.PriorityMoves
 	trees training.Trees
-	laws  map[class]uniformlog.Model // for Downey's methods; nil if these are not used
+	// The rows of features that were forecast at this instant; nil if no other request uses the view.
+	similar *training.SimilarRows
+	laws    map[class]uniformlog.Model // for Downey's methods; nil if these are not used
 
 	errors    []float64 // errors of the simulation, at the levels; nil if too few are known
 	early     [ensemble.EarlyClasses]ensemble.EarlyForecast
@@ -163,6 +165,7 @@ func (e *Engine) View(now float64) *View {
 	v.moves = e.pools.Moves()
 	v.template, v.memo, v.drifts = e.ensemble.Template(v.Instant, e.tracker.Clock, e.events, e.learner.Seen),
 		&pools.Memo{}, e.ensemble.Monitor.Drifts()
+	v.similar = &training.SimilarRows{}
 	return v
 }
 
