@@ -69,7 +69,7 @@ WATCH := $(QUICK) -race $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -d=c
 race:
 	$(GO) test $(WATCH) -short -timeout 20m -p $(PACKAGES) $(RACE)
 	$(GO) test $(WATCH) -short -run 'Watch|Many|Slot|Bound|Changes|Stop|Concurren|Cache' ./api
-	$(GO) test $(QUICK) -race -short -p $(PACKAGES) -run 'WhileItIsRead|GoOnTheSame|WorkersChangeNothing|LifetimesAreShared' ./predictor/engine ./predictor/engine/rules ./predictor/forward
+	$(GO) test $(QUICK) -race -short -p $(PACKAGES) -run 'WhileItIsRead|GoOnTheSame|WorkersChangeNothing|LifetimesAreShared|SimilarPredicts' ./predictor/boost ./predictor/engine ./predictor/engine/rules ./predictor/forward
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:
@@ -104,11 +104,12 @@ check-generated: generate
 # The folder with recorded logs; CONTRIBUTING.md names their origin.
 SHARED ?= ../shared
 
-# Every measured figure in README.md and docs against its origin: pages made by programs are made anew, figures in prose are measured again and
-# compared (scripts/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. It says what it lacks, and leaves the tree unchanged or fails.
+# Every measured figure in README.md, docs and research/docs against its origin: pages made by programs are made anew, figures in prose are measured again and
+# compared (scripts/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. With KEEP=folder, a run that was
+# stopped continues. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
-	$(GO) run ./scripts/claims -shared $(SHARED) $(if $(FULL),-full)
-	git diff --exit-code --stat -- README.md docs deploy/grafana
+	$(GO) run ./scripts/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
+	git diff --exit-code --stat -- README.md docs research/docs deploy/grafana
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 papers:
@@ -120,7 +121,7 @@ generators: build
 
 # What is promised of the forecasts beside what is measured, on the traces; some minutes.
 accuracy:
-	$(GO) run ./scripts/accuracy -shared $(SHARED)
+	$(GO) run ./scripts/accuracy -shared $(SHARED) $(if $(KEEP),-keep $(KEEP))
 
 # What forecasts of a young daemon start from: the errors of simulations in the first days of the traces.
 prior:

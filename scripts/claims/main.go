@@ -31,6 +31,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("claims", flag.ContinueOnError)
 	shared := flags.String("shared", "../shared", "folder with the traces and references")
 	full := flags.Bool("full", false, "run what takes long too: hours")
+	folder := flags.String("keep", "", "folder that stores the outputs of commands: a run that was stopped continues")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -42,7 +43,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := runner{root: ".", shared: *shared, full: *full, pages: found, ran: map[string]result{}}
+	k, err := newKeep(ctx, ".", *folder)
+	if err != nil {
+		return err
+	}
+	r := runner{root: ".", shared: *shared, full: *full, keep: k, pages: found, ran: map[string]result{}}
 	outcomes := t.outcomes(ctx, &r)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -28,6 +28,7 @@ type outcome struct{ what, page, why string }
 type runner struct {
 	root, shared string
 	full         bool
+	keep         keep
 	pages        map[string]string
 	ran          map[string]result // results of commands that several claims share
 }
@@ -37,11 +38,25 @@ type result struct {
 	err    error
 }
 
-// run runs a command of the table in a shell.
-func (r *runner) run(ctx context.Context, command string) result {
+// run runs a command of the table by sh, unless its output is stored. page is the page that it writes; "" for none.
+func (r *runner) run(ctx context.Context, command, page string) result {
 	if got, ok := r.ran[command]; ok {
 		return got
 	}
+	if out, ok, err := r.keep.output(command, page); ok || err != nil {
+		return result{out, err}
+	}
+	got := r.start(ctx, command)
+	if got.err == nil {
+		got.err = r.keep.store(command, page, got.output)
+	}
+	r.ran[command] = got
+	return got
+}
+
+// start runs a command in a shell. Commands that take long store parts of their results in the folder $KEEP if it is
+// set.
+func (r *runner) start(ctx context.Context, command string) result {
 	fmt.Fprintln(os.Stderr, "claims: "+command)
 	shared, err := filepath.Abs(r.shared)
 	if err != nil {
@@ -49,11 +64,9 @@ func (r *runner) run(ctx context.Context, command string) result {
 	}
 	c := exec.CommandContext(ctx, "sh", "-c", command)
 	c.Dir = r.root
-	c.Env = append(os.Environ(), "WAITCAST_SHARED="+shared, "SHARED="+r.shared)
+	c.Env = append(os.Environ(), "WAITCAST_SHARED="+shared, "SHARED="+r.shared, "KEEP="+r.keep.folder)
 	out, err := c.CombinedOutput()
-	got := result{output: string(out), err: err}
-	r.ran[command] = got
-	return got
+	return result{output: string(out), err: err}
 }
 
 // lacks returns the first required file that does not exist.
@@ -83,7 +96,7 @@ func (r *runner) generate(ctx context.Context, g Generated) outcome {
 		o.page = g.Page
 		return o
 	}
-	got := r.run(ctx, g.By)
+	got := r.run(ctx, g.By, g.Page)
 	if got.err != nil {
 		return outcome{failed, g.Page, fmt.Sprintf("%s: %v: %s", g.By, got.err, tail(got.output))}
 	}
@@ -103,7 +116,7 @@ func (r *runner) measure(ctx context.Context, c Claim) outcome {
 		o.page = name
 		return o
 	}
-	got := r.run(ctx, c.By)
+	got := r.run(ctx, c.By, "")
 	if got.err != nil {
 		return outcome{failed, name, fmt.Sprintf("%s: %v: %s", c.By, got.err, tail(got.output))}
 	}
