@@ -39,7 +39,7 @@ check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
-	$(GO) test $(QUICK) ./scripts/claims
+	$(GO) test $(QUICK) ./scripts/claims ./scripts/apipage
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback

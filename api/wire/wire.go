@@ -167,6 +167,7 @@ type Queue struct {
 	QueuedJobs   int     `json:"queued_jobs" doc:"jobs that compete; each task of an array counts as one"`
 	QueuedProcs  int     `json:"queued_procs" doc:"processors of the jobs that compete"`
 	HeldJobs     int     `json:"held_jobs" doc:"jobs that are held and do not compete"`
+	HeldProcs    int     `json:"held_procs" doc:"processors of the held jobs"`
 	Pool         string  `json:"pool,omitempty" doc:"pool of nodes for which its jobs compete; empty: the whole cluster is one"`
 	Policy       string  `json:"policy" enum:"fcfs,easy,conservative,priority_fcfs,priority_easy" doc:"policy with which forecasts play the pool"`
 	PolicySource string  `json:"policy_source" enum:"configured,learnt,priorities,assumed" doc:"origin of the policy. configured; learnt: from the starts; priorities: from the priorities that the scheduler reports; assumed: until enough starts have been seen"`

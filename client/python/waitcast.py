@@ -558,6 +558,7 @@ class _QueueMust(TypedDict):
     queued_jobs: int
     queued_procs: int
     held_jobs: int
+    held_procs: int
     policy: str
     policy_source: str
     rules: Optional[Rules]

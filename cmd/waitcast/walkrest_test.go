@@ -270,12 +270,11 @@ func (w *world) walkMetrics() {
 	check(`waitcast_capacity_procs{cluster="main"}`, float64(all.Pools[0].Capacity.Procs))
 	for _, q := range all.Queues {
 		for state, n := range map[string][2]int{"running": {q.RunningJobs, q.RunningProcs},
-			"queued": {q.QueuedJobs, q.QueuedProcs}} {
+			"queued": {q.QueuedJobs, q.QueuedProcs}, "held": {q.HeldJobs, q.HeldProcs}} {
 			labels := fmt.Sprintf(`{cluster="main",queue=%q,state=%q}`, q.Name, state)
 			check("waitcast_queue_jobs"+labels, float64(n[0]))
 			check("waitcast_queue_procs"+labels, float64(n[1]))
 		}
-		check(fmt.Sprintf(`waitcast_queue_jobs{cluster="main",queue=%q,state="held"}`, q.Name), float64(q.HeldJobs))
 		for _, size := range waittime.SizeClasses() {
 			labels := fmt.Sprintf(`{cluster="main",queue=%q,size=%q}`, q.Name, size)
 			procs, known := series["waitcast_forecast_wait_procs"+labels]
