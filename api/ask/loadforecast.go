@@ -183,7 +183,10 @@ func loadLearnt(o *loadforecast.Outlook, hours float64) wire.LoadLearnt {
 	}
 	switch {
 	case o.Arrivals == "":
-		out.Note = "little is known yet: there is no model of the jobs to come, so that nobody comes in the simulation"
+		out.Note = "little is known yet: there is no model of the jobs to come, so the simulation is without them"
+		if len(none) < len(out.Horizons) {
+			out.Note += "; only the outcomes of earlier forecasts correct for them"
+		}
 	case len(none) == len(out.Horizons):
 		out.Note = "no outcome is known yet: the bands are those of the simulation alone"
 	case len(none) > 0:

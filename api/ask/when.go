@@ -82,7 +82,7 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 	out.Note = fmt.Sprintf("from %d simulated futures, first come, first served with backfilling, of jobs that come "+
 		"as they did; not corrected by what came of such forecasts", o.Futures.Replicas())
 	if o.Futures.Arrivals == "" {
-		out.Note = "little is known yet: there is no model of the jobs to come, so that nobody comes in the simulation"
+		out.Note = "little is known yet: there is no model of the jobs to come, so the simulation is without them"
 	}
 	if contradicts != "" {
 		out.Note += "; " + contradicts
