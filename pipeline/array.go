@@ -13,9 +13,10 @@ import (
 // In the engine, a waiting array with one record is two jobs: its first task, and all other tasks together. The
 // forecast of the second job is the forecast of the last task.
 
-// rest returns a request that represents the given number of tasks of an array. It is one job as large as all of them
-// together, but at most as large as the pool. So it starts when there is room for the last task beside all the others.
-// Tasks of an array with a throttle are simulated one by one.
+// rest returns a request that stands for the given number of tasks of the array j. pool is the number of processors of
+// the pool, 0 if unknown. The request is one job as large as all these tasks together, but not larger than the pool. So
+// it starts when there is room for the last task beside all the others. An array with a throttle is different: the
+// request keeps the size of one task, and the engine simulates the tasks one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if r.Throttle > 0 {
@@ -30,10 +31,10 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	return r
 }
 
-// split handles a task that gets its own record, separate from its array. It returns false if there is no such array.
-// The first task gets the forecast of the array. When the first task starts, the engine receives two changes: the
-// array's first task starts and is removed, and a separate job runs. The last task takes over the array's record,
-// unless it has the array's own id. Other tasks get rows without a forecast.
+// split handles a task that gets its own record, separate from its array. It returns false if the job is no such task.
+// The first task gets the forecast of the array. When it starts, the engine receives two changes: the first task of the
+// array starts and is removed, and a separate job runs. The last task takes over the array's record, unless it has the
+// array's own id. Other tasks get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)
@@ -72,7 +73,7 @@ func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	return true
 }
 
-// partOf returns a task with the submission of its array.
+// partOf returns a copy of the task j whose time and place of submission are those of its array.
 func partOf(j, array *cluster.Job) *cluster.Job {
 	task := *j
 	task.Order, task.Submit, task.Seq = array.Order, array.Submit, array.Seq
@@ -102,8 +103,8 @@ func (l *ledger) between(j *cluster.Job, live bool, blocking accuracy.Blocking) 
 	}}
 }
 
-// uncounted handles an element of an array whose record ended with the first element. That happens if the log does
-// not count elements.
+// uncounted handles a further element of an array whose log does not count elements. The array's record ended when its
+// first element got a record. uncounted returns false if c is not about such an element, or if the job is over.
 func (l *ledger) uncounted(c *changes.Change) bool {
 	if !cluster.Uncounted(c.After.ID) || c.Over {
 		return false
@@ -112,7 +113,7 @@ func (l *ledger) uncounted(c *changes.Change) bool {
 	return true
 }
 
-// remain passes the tasks of an array other than the first to the engine, if the engine has only the first task.
+// remain passes all tasks of an array but the first to the engine, unless the engine has them already.
 func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	if whole.Rest {
 		return
@@ -122,8 +123,9 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(whole.Job), Request: r})
 }
 
-// begun passes a start to the engine. If a first task has started, the array's first job is removed from the engine,
-// because the started task is a separate job there. The last task keeps the id of the array.
+// begun passes the start of a forecast's job to the engine. A task that started with its own record is a separate job
+// in the engine. So the job that stood for it while it waited is removed from the engine. The last task keeps the id of
+// the array.
 func (l *ledger) begun(o *openForecast) {
 	id, last := readmodel.EngineID(o.Job), o.Parts > 0 && !o.Part
 	if last {

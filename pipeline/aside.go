@@ -21,8 +21,8 @@ import (
 // bad line and is dropped.
 const asideMost = 20_000
 
-// asideShown is how long the condition set_aside lasts after the newest event was set aside. Without this bound, an
-// event with a date in another century would keep the daemon degraded forever.
+// asideShown is how long the condition set_aside lasts after the newest of the events was set aside. Without this
+// bound, an event with a date in another century would keep the daemon degraded forever.
 const asideShown = 24 * time.Hour
 
 // asideEvent is an event that was set aside.
@@ -32,15 +32,16 @@ type asideEvent struct {
 	prompt bool
 }
 
-// aside has the events of one source that were set aside. The events of one transaction form a group. Each group is
-// stored under its own key among the checkpoints, so that adding a group does not rewrite the others.
+// aside has the events of one source that were set aside, because their times are implausible. The events of one
+// transaction form a group. Each group is stored under its own key among the checkpoints, so that adding a group does
+// not rewrite the others.
 type aside struct {
 	groups  map[int][]asideEvent
 	last    int // number of the newest group
 	count   int
 	refused int       // number of events for which there was no room
 	next    time.Time // the earliest instant at which an event becomes due
-	newest  time.Time // when the newest event was read, by the daemon's clock
+	newest  time.Time // when the event read last was read, by the daemon's clock
 	dirty   map[int]bool
 	known   map[asideID]bool // the events of the groups
 }
@@ -63,7 +64,7 @@ func asideKey(sourceName string, group int) string {
 	return fmt.Sprintf("%s/.aside/%08d", sourceName, group)
 }
 
-// add sets an event aside and reports whether there is room for it.
+// add sets an event aside. It returns false if there is no room for it: asideMost events are set aside already.
 func (a *aside) add(e asideEvent) bool {
 	a.newest = later(a.newest, e.read)
 	if a.count >= asideMost {
@@ -84,7 +85,7 @@ func (a *aside) add(e asideEvent) bool {
 	return true
 }
 
-// shown reports whether the events cause the condition set_aside at an instant.
+// shown reports whether the source has the condition set_aside at an instant.
 func (a *aside) shown(now time.Time) bool { return a.count > 0 && now.Before(a.newest.Add(asideShown)) }
 
 func (a *aside) init() {
@@ -93,8 +94,8 @@ func (a *aside) init() {
 	}
 }
 
-// release calls use for each event, in the order in which they were set aside, and removes the events for which use
-// returns true.
+// release calls use for each event, in the order in which the events were set aside. It removes the events for which
+// use returns true.
 func (a *aside) release(use func(asideEvent) bool) {
 	a.next, a.count = time.Time{}, 0
 	for _, n := range slices.Sorted(maps.Keys(a.groups)) {
@@ -119,8 +120,8 @@ func (a *aside) release(use func(asideEvent) bool) {
 	}
 }
 
-// savedAside is the stored form of an asideEvent: the columns of the event, its payload as in the journal, and times in
-// nanoseconds since 1970.
+// savedAside is the stored form of an asideEvent: the members of the event that are columns of the journal, its payload
+// as in the journal, and times in nanoseconds since 1970.
 type savedAside struct {
 	Kind    string          `json:"kind"`
 	Cluster string          `json:"cluster"`
@@ -165,7 +166,7 @@ func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 	return nil
 }
 
-// restore restores the stored groups.
+// restore restores the stored groups of a source. saved has the checkpoints and other stored values by key.
 func (a *aside) restore(sourceName string, saved map[string][]byte) error {
 	prefix := strings.TrimSuffix(asideKey(sourceName, 0), "00000000")
 	for key, data := range saved {
@@ -204,13 +205,13 @@ func (s *savedAside) decode() (asideEvent, error) {
 	return e, modelstore.DecodeEvent(s.Event, &e.event)
 }
 
-// setAside sets aside an event of a delivery, given by its index, and puts its line into the quarantine.
+// setAside sets aside the event ev, which has the index i in a delivery, and puts its line into the quarantine.
 func (p *Pipeline) setAside(
 	in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch,
 ) {
 	e := asideEvent{event: ev, read: by.Read, prompt: by.Prompt}
 	if in.clock.aside.has(&e) {
-		return // the event was read again, or is repeated in the next listing
+		return // the event was read again, or the next listing repeats it
 	}
 	first := in.clock.aside.count == 0
 	kept := in.clock.aside.add(e)
@@ -249,8 +250,8 @@ func lineNumber(n int64) string {
 	return fmt.Sprintf(":%d", n)
 }
 
-// readmit applies events of a source that were set aside: those whose time the clock has reached, and those that the
-// source's present offset explains.
+// readmit applies the events of a source that need not be set aside any more: their time is not after now, or the
+// source's present clock offset explains their time.
 func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event)) {
 	in.clock.aside.release(func(e asideEvent) bool {
 		ev := e.event
@@ -268,8 +269,8 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 	})
 }
 
-// explains subtracts the clock offset of the source from the time of an event that was set aside. It reports whether
-// the result is plausible.
+// explains reports whether the time of an event that was set aside is plausible after the clock offset of its source
+// has been subtracted. If so, it subtracts the offset.
 func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	offset := c.state.Offset
 	beyond := ev.Latest().Sub(e.read) - offset
@@ -280,8 +281,8 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	return true
 }
 
-// outrun reports whether later records have already reported the same fact as an event: the submission of its job, or
-// the end of its job.
+// outrun reports whether later records make an event useless that was read at the given time: the event is a submission
+// and its job is known, or its job has already left.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {
@@ -290,7 +291,7 @@ func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	return l.state.LeftAt(ev.ID, l.known).After(since)
 }
 
-// readmitDue applies events whose time the clock has reached, in a transaction of their own.
+// readmitDue applies the set-aside events whose time the clock has reached, in a transaction of their own.
 func (p *Pipeline) readmitDue(ctx context.Context) error {
 	now := p.now()
 	var out output

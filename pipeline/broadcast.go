@@ -2,8 +2,8 @@ package pipeline
 
 import "sync/atomic"
 
-// broadcaster wakes any number of goroutines that wait for the next view. The writer never waits for those
-// goroutines. The zero value can be used.
+// broadcaster wakes any number of goroutines that wait for the next view. The writer never waits for them. The zero
+// value can be used.
 type broadcaster struct{ next atomic.Pointer[chan struct{}] }
 
 // wait returns a channel that is closed at the next broadcast.

@@ -15,8 +15,9 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// Bulk fits the models of one cluster to whole jobs in order of submission. It uses no journal, makes no forecasts
-// and keeps no live picture. It gives the same models as folding events, many times faster.
+// Bulk fits the models of one cluster to whole jobs in order of submission. It uses no journal, makes no forecasts and
+// keeps no live picture. The models are the same as after folding the events of the jobs, but are made many times
+// faster.
 type Bulk struct {
 	cfg    ClusterConfig
 	models *livemodels.Models
@@ -30,8 +31,8 @@ type Bulk struct {
 	queue *livemodels.QueueModels
 }
 
-// NewBulk returns an empty Bulk. maxQueues is Config.MaxQueues. An error names the configuration key whose value was
-// refused.
+// NewBulk returns a Bulk without jobs. maxQueues is Config.MaxQueues. An error names the configuration key whose value
+// was refused.
 func NewBulk(cfg ClusterConfig, m livemodels.Config, maxQueues int) (*Bulk, error) {
 	models, err := livemodels.New(m, livemodels.Site{})
 	if err != nil {
@@ -44,7 +45,8 @@ func NewBulk(cfg ClusterConfig, m livemodels.Config, maxQueues int) (*Bulk, erro
 	return b, nil
 }
 
-// Add adds jobs. An error reports a lifetime or size that a model refused; its job still counts.
+// Add adds jobs in the order of their submissions. An error reports a lifetime or size that a model refused; the job
+// still counts.
 func (b *Bulk) Add(jobs []collector.Whole) error {
 	var errs error
 	for i := range jobs {
@@ -74,7 +76,7 @@ func (b *Bulk) add(w *collector.Whole) error {
 	return b.queue.LearnWhole(w.Procs, time.Unix(w.Start, 0), seconds)
 }
 
-// View returns the cluster after the last job: no job runs or waits.
+// View returns a view of the cluster after the end of the last job: no job runs or waits.
 func (b *Bulk) View() *readmodel.View {
 	b.use.finish()
 	at := time.Unix(b.newest, 0).UTC()
@@ -97,15 +99,15 @@ func (b *Bulk) View() *readmodel.View {
 	return v
 }
 
-// usage finds the maximum number of processors in use at the same time, by the rules of the fold: at one instant ends
-// come before starts, and a job with runtime 0 uses its processors at the instant of its start.
+// usage finds the maximum number of processors in use at the same time, by the rules of the fold. At one instant, ends
+// come before starts. A job with runtime 0 uses its processors at the instant of its start.
 type usage struct {
 	starts, ends uses
 	used         int
 	highest      int
 }
 
-// use is a change of the processors in use.
+// use is a start or an end of a job, which changes the number of processors in use.
 type use struct {
 	at    int64
 	until int64 // for a start: the end of the job
@@ -119,7 +121,8 @@ func (u *usage) add(w *collector.Whole) {
 
 func (u *usage) finish() { u.advance(1<<63 - 1) }
 
-// advance applies the starts and ends before an instant. No later job can start before that instant.
+// advance applies the starts before an instant, and the ends up to the last of them. No job that is added later can
+// start before that instant.
 func (u *usage) advance(until int64) {
 	for len(u.starts) > 0 && u.starts[0].at < until {
 		s := u.starts[0]
@@ -135,7 +138,7 @@ func (u *usage) advance(until int64) {
 	}
 }
 
-// free applies the ends up to an instant.
+// free applies the ends up to an instant, which it includes.
 func (u *usage) free(at int64) {
 	for len(u.ends) > 0 && u.ends[0].at <= at {
 		u.used -= u.ends[0].procs

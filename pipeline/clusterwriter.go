@@ -19,31 +19,32 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// clusterWriter is the writer's state of one cluster: the picture, the models, the open forecasts.
+// clusterWriter is the pipeline's state of one cluster: the picture, the models, the open forecasts.
 type clusterWriter struct {
 	state     *cluster.State
 	names     *queuenames.Names
 	models    *livemodels.Models
-	ledger    *ledger               // nil without forecasts (in a one-shot run)
+	ledger    *ledger               // nil if no forecasts are made, as in a one-shot run
 	load      *loadforecast.Learner // nil if the load is not forecast
-	observers changes.Observers     // all observers of the changes: ledger, models, load and, in Run, waits
+	observers changes.Observers     // observers of the changes: ledger, models, load, and in Run waitObserver
 	number    int64                 // number of the current event
 	out       *output               // output of the current event
 	known     cluster.Known
-	recall    cluster.Known // replaces the lookup of forgotten jobs while a journal is replayed
+	recall    cluster.Known // keeps known while a journal is replayed with another lookup
 	dirty     bool          // something changed since the last view
-	// owed is set while the published view is of an earlier instant, because there was no time for a copy of the
-	// engine.
+	// owed is set while the published view shows an earlier instant than the newest, because there was no time for a
+	// copy of the engine.
 	owed   bool
-	atOnce bool // the next view must be of the newest instant, at any cost
-	// over is a view of the newest closed instant. It is published while the view of a later instant is owed.
+	atOnce bool // the next view must show the newest instant, at any cost
+	// over is a view of an instant that has ended. It is published if there is still no time for a view of the newest
+	// instant; nil for none.
 	over     *readmodel.View
 	seq      int64               // number of the newest change
 	journal  bool                // changes go to the journal
 	declared []string            // the configured queues
-	took     prometheus.Observer // observes the seconds of updating the models
+	took     prometheus.Observer // observes how long updates of the models take, in seconds
 	log      *zap.Logger
-	measured bool         // one of the observers measures waits
+	measured bool         // one of the observers is a waitObserver
 	learnt   *past.Learnt // the history that the state includes; nil for none
 }
 
@@ -54,8 +55,8 @@ type output struct {
 	bytes   int // approximate size of the entries
 }
 
-// newClusterWriter returns the writer of a cluster without events. shared is the configuration of all clusters. An
-// error names the configuration key whose value was refused.
+// newClusterWriter returns the writer of a cluster of which no event was read yet. shared is the configuration that all
+// clusters have in common. An error names the configuration key whose value was refused.
 func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*clusterWriter, error) {
 	l := &clusterWriter{
 		state: cluster.New(cfg.Name, cfg.Procs), names: queuenames.New(cfg.namedQueues(), shared.MaxQueues),
@@ -82,10 +83,10 @@ func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*
 	return l, nil
 }
 
-// due reports whether there is time now to make the view that is owed.
+// due reports whether a view is owed and there is time now to make it.
 func (l *clusterWriter) due() bool { return l.owed && l.ledger.preview.due() }
 
-// close ends background work.
+// close ends the background work of the cluster: training, copies of the engine, and the load forecast.
 func (l *clusterWriter) close() {
 	if l.ledger != nil {
 		l.ledger.feeder.engine.Close()
@@ -96,8 +97,8 @@ func (l *clusterWriter) close() {
 	}
 }
 
-// take folds one event. It updates picture, models and forecasts, and adds entries and rows to the output. seq
-// returns the next journal number.
+// take folds one event. It updates picture, models and forecasts, and adds entries and rows to out. seq returns the
+// number of the next journal entry.
 func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
 	l.out = out
 	id, announced := ev.ID, ev.Queue
@@ -126,8 +127,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 	})
 }
 
-// ledgerObserver passes the changes to the ledger. Between two instants it lets the writer keep a view of the ended
-// instant.
+// ledgerObserver passes the changes to the ledger. When an instant has ended, it calls clusterWriter.instantOver.
 type ledgerObserver struct{ writer *clusterWriter }
 
 // InstantOver implements changes.Observer.
@@ -140,13 +140,13 @@ func (o ledgerObserver) InstantOver(at time.Time, _ bool, s *cluster.State) {
 // Observe implements changes.Observer.
 func (o ledgerObserver) Observe(c *changes.Change, s *cluster.State) { o.writer.ledger.take(c, s) }
 
-// addRow adds a ledger row, which the current event completed, to the output.
+// addRow adds a ledger row to the output of the current event, which completed the row.
 func (l *clusterWriter) addRow(row modelstore.Row) {
 	row.Seq = l.number
 	l.out.rows = append(l.out.rows, row)
 }
 
-// noteQueue registers the queue of an event that goes to the journal.
+// noteQueue registers the original queue name of an event, and warns once if the cluster has too many queues.
 func (l *clusterWriter) noteQueue(name string) {
 	if l.names.Note(name) {
 		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+
@@ -155,7 +155,7 @@ func (l *clusterWriter) noteQueue(name string) {
 	}
 }
 
-// fitted updates the models and returns a view of them.
+// fitted brings the models up to date and returns a view of them.
 func (l *clusterWriter) fitted() *livemodels.View {
 	begun := time.Now()
 	defer func() { l.took.Observe(time.Since(begun).Seconds()) }()
@@ -169,7 +169,7 @@ type savedPart struct {
 }
 
 // parts returns the parts of a snapshot of the cluster, in the order in which they are restored. The engine comes
-// before the ledger, because the views in the ledger refer to it.
+// before the ledger, because the views in the ledger refer to the engine.
 func (l *clusterWriter) parts() []savedPart {
 	prefix := l.state.Name() + "/"
 	parts := []savedPart{{prefix + "state", l.state}, {prefix + "queues", l.names}, {prefix + "models", l.models}}
@@ -200,8 +200,8 @@ func (l *clusterWriter) save(into map[string][]byte) error {
 // historyKind and historyVersion are the kind and version of historyPart.
 const historyKind, historyVersion = "history", 1
 
-// historyPart is the part of a snapshot that names the history that the state includes. A state without a history lacks
-// it.
+// historyPart returns the name of the part of a snapshot that identifies the history included in the state. A state
+// without a history has no such part.
 func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
 
 // restore restores the parts of a snapshot. It removes each part from the map once the part is restored, to free its

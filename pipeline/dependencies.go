@@ -11,9 +11,9 @@ import (
 // reasonDependency is Slurm's reason for a job that waits for other jobs.
 const reasonDependency = "Dependency"
 
-// awaits reports whether a waiting job depends on a job that the engine does not have yet. A forecast would ignore that
-// dependency. Either the other job's size or queue is still unknown, or no record of the other job was read, although
-// the scheduler reports that this job is held for it.
+// awaits reports whether a waiting job depends on another job that the engine does not have yet, so that a forecast
+// would ignore the dependency. There are two cases: the other job's size or queue is still unknown; or no record of the
+// other job was read, although the scheduler reports that this job is held for it.
 func (l *ledger) awaits(o *openForecast, s *cluster.State) bool {
 	after, e := o.Job.After, l.feeder.engine
 	if after == "" || after == job.UnknownAfter || !o.Closed.IsZero() {
@@ -34,7 +34,8 @@ func (l *ledger) awaits(o *openForecast, s *cluster.State) bool {
 	return false
 }
 
-// completeDependents makes the postponed forecasts of the jobs that only depend on jobs that the engine has now.
+// completeDependents makes the postponed forecasts of dependent jobs, if the engine now has all jobs on which they
+// depend.
 func (l *ledger) completeDependents(s *cluster.State) {
 	for more := true; more; {
 		more = false
@@ -46,7 +47,7 @@ func (l *ledger) completeDependents(s *cluster.State) {
 					more = true
 					continue // complete has removed the forecast from the list
 				}
-				o.OnHold = o.OnHold || l.submittedOnHold(o) // at its start the job no longer has the reason
+				o.OnHold = o.OnHold || l.submittedOnHold(o) // set it now: the reason is gone at the start
 			}
 			i++
 		}

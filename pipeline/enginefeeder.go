@@ -20,18 +20,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer.
-// Submissions whose forecasts are scored are not commands: the ledger passes them to the engine itself at the end of
-// the instant, before the pending commands.
+// engineFeeder passes the changes of a cluster to the engine as commands, in the order of a changes.Sequencer. A
+// submission whose forecast is scored is not a command: the ledger itself passes it to the engine at the end of the
+// instant, before the pending commands.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
 	// order holds the commands that come after the submissions of the open instant.
 	order *changes.Sequencer[engineCommand]
-	// reported are the pools that were passed to the engine.
+	// reported has, by the name of a queue, the pool that was last passed to the engine.
 	reported map[string]engine.PoolConfig
 	away     map[string][]engine.Outage
-	// facts are the facts whose limits were passed to the engine.
+	// facts are the facts whose limits and priorities were last passed to the engine.
 	facts *job.Facts
 	// nodes has, by the name of a pool, the inputs from which the nodes passed to the engine were derived.
 	nodes map[string]nodeSource
@@ -43,12 +43,13 @@ type engineFeeder struct {
 type engineCommand struct {
 	Do commandKind `json:"do"`
 	ID uint64      `json:"id"`
-	// Learn is set for a start whose wait is learned. At is the time of that start, which may be reported late.
+	// Learn is set for a start from which the engine learns the wait. At is the time of the start, which may be
+	// reported late.
 	Learn bool      `json:"learn,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 	// Request is set for an update, and for a submission without a scored forecast.
 	Request engine.Request `json:"request,omitzero"`
-	// Hold is set for a job that is held.
+	// Hold is the reason for which a job is held.
 	Hold engine.Hold `json:"hold,omitzero"`
 	// Nodes are the names of the nodes of a running job.
 	Nodes string `json:"nodes,omitempty"`
@@ -69,7 +70,8 @@ const (
 )
 
 // newEngineFeeder returns a feeder with a new engine for a cluster. shared is the configuration common to all clusters;
-// capacity, policy and levels are set here. An error names the configuration key whose value was refused.
+// its members for capacity, policy, levels and queues are replaced by those of the cluster. An error names the
+// configuration key whose value was refused.
 func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, error) {
 	cfg := shared
 	cfg.Capacity, cfg.Levels, cfg.Downey, cfg.Order = c.Procs, waittime.Levels(), true, c.Queues
@@ -91,14 +93,14 @@ func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, err
 	return f, nil
 }
 
-// clock converts a time to the clock of the engine.
+// clock converts a time to the clock of the engine: seconds since 1970.
 func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// restID returns the engine's id of the tasks of an array other than the first.
+// restID returns the id under which the engine has all tasks of an array but the first.
 func restID(j *cluster.Job) uint64 { return readmodel.EngineID(j) | 1 }
 
-// engineRequest returns the request of a job, with its relations to other jobs: its name, its array and its
-// dependencies.
+// engineRequest returns the request of a job for the engine. It includes the job's relations to other jobs: its id, its
+// array and its dependencies.
 func engineRequest(j *cluster.Job) engine.Request {
 	r := readmodel.EngineRequest(&j.Attributes)
 	r.Name, r.Array, r.Throttle = j.ID, cluster.ArrayOf(j.ID), max(0, j.Throttle)
@@ -108,7 +110,7 @@ func engineRequest(j *cluster.Job) engine.Request {
 	return r
 }
 
-// orderOf returns the job and the kind of a command, which define its order within an instant.
+// orderOf returns the id of the job and the kind of a command. They determine its place in the order of an instant.
 func orderOf(s engineCommand) (id uint64, kind changes.Kind) {
 	switch s.Do {
 	case doSubmit:
@@ -119,20 +121,20 @@ func orderOf(s engineCommand) (id uint64, kind changes.Kind) {
 	return s.ID, changes.Other
 }
 
-// feed applies a command. If the command comes later in the order of its instant, feed keeps it until then.
+// feed applies a command. If other changes of the instant must come first, feed keeps the command until endInstant.
 func (f *engineFeeder) feed(instant time.Time, s engineCommand) {
 	if f.order.Add(s) {
 		do(f.engine, clock(instant), s)
 	}
 }
 
-// endInstant applies the pending commands, which follow the submissions.
+// endInstant applies the pending commands, after the ledger has passed the submissions of the instant to the engine.
 func (f *engineFeeder) endInstant(instant time.Time) {
 	now := clock(instant)
 	f.order.EndInstant(func(s engineCommand) { do(f.engine, now, s) })
 }
 
-// preview applies the pending commands to a copy of the engine.
+// preview applies the pending commands to a copy of the engine, and keeps them. now is by the engine's clock.
 func (f *engineFeeder) preview(copied *engine.Engine, now float64) {
 	f.order.Each(func(s engineCommand) { do(copied, now, s) })
 }
@@ -186,7 +188,7 @@ func (f *engineFeeder) pools(s *cluster.State) {
 			if !o.Until.IsZero() {
 				until = clock(o.Until)
 			}
-			// An outage that has begun is already left out of the pool's capacity.
+			// The capacity of the pool is already without the processors of an outage that has begun, so add them.
 			if o.InForce(s.Now()) {
 				told.Procs += o.Procs
 			}
@@ -211,7 +213,7 @@ func (f *engineFeeder) pools(s *cluster.State) {
 }
 
 // accessOf returns the users and accounts that may use the reserved nodes of an outage without naming the reservation.
-// Only a Slurm reservation with the flag MAGNETIC has such users and accounts. Accounts are in lower case.
+// Only a Slurm reservation with the flag MAGNETIC has such users and accounts. The names of accounts are in lower case.
 func accessOf(o *job.Outage) engine.Access {
 	if !slices.Contains(o.Flags, "MAGNETIC") {
 		return engine.Access{}
@@ -256,7 +258,8 @@ func queueDown(s *cluster.State, queue string) bool {
 	})
 }
 
-// answerIn converts a job's forecast to the form of the ledger, with the capacity of its pool and its priority.
+// answerIn converts a job's forecast to the form of the ledger, with the capacity of the job's pool and the job's
+// priority. If the queue is down, that is the cause.
 func answerIn(s *cluster.State, f *engine.Forecast, j *cluster.Job) accuracy.Answer {
 	a := answerOf(f, j.Procs)
 	a.Capacity, a.Priority = procsOf(s, j.Queue), j.Priority

@@ -9,26 +9,25 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The times in a log come from another clock than the daemon's. The time of an event is corrected once, when the
-// event is read. The journal has the corrected event, so a replay never uses a clock. An event whose time is
-// implausible by both clocks is set aside (aside.go). docs/tailing.md describes the rules.
+// The times in a log come from another clock than the daemon's. The time of an event is corrected once, when the event
+// is read. The journal has the corrected event, so a replay never uses a clock. An event whose time is implausible by
+// both clocks is set aside (see aside.go). docs/tailing.md describes the rules.
 const (
-	// clockTolerance is the difference between clocks that is not corrected. It is also the maximum by which an event
-	// may be ahead of the daemon's clock.
+	// clockTolerance is the largest difference between the two clocks that is not corrected. It is also the maximum by
+	// which an event may be ahead of the daemon's clock.
 	clockTolerance = source.AheadTolerance
-	// clockSamples is the number of a source's newest events from which the offset of its clock is measured.
-	// clockLeast is the minimum number.
+	// The offset of a source's clock is measured from its newest events: at most clockSamples, and at least clockLeast.
 	clockSamples, clockLeast = 50, 10
-	// clockAgree is the maximum distance of a sample from the median at which the two agree. More than half of the
+	// clockAgree is the maximum distance from the median at which a sample agrees with it. More than half of the
 	// samples must agree. This distinguishes the offset of a clock, which is constant, from the delay of late records,
-	// which varies. A change of the offset by less than clockAgree is ignored.
+	// which varies. A change of a corrected offset by at most clockAgree is ignored.
 	clockAgree = time.Minute
-	// clockBehind is the largest delay of a log's clock that is corrected. No time zone has a larger difference. With a
-	// larger delay the log is an old one that is being written again.
+	// clockBehind is the maximum by which a log's clock may be behind to be corrected. No two time zones differ by
+	// more. If the times are still further behind, an old log is being written again.
 	clockBehind = 26 * time.Hour
 )
 
-// eventClock corrects the times of one source's events.
+// eventClock corrects the times of the events of one source.
 type eventClock struct {
 	sourceName string
 	writer     *clusterWriter
@@ -36,11 +35,12 @@ type eventClock struct {
 	state      clockState
 	changed    bool // the state has changed since it was saved
 	aside      aside
-	taken      int  // number of events that this process applied after the newest checkpoint
+	taken      int  // number of events after the newest checkpoint that this process has applied
 	openSaved  bool // the saved state includes judgements
 }
 
-// judgement has the inputs by which the times of some consecutive events were corrected.
+// judgement has the inputs to the correction of the times of consecutive events: when the events were read, whether
+// promptly, and the clock offset.
 type judgement struct {
 	Events int           `json:"events"` // number of events
 	Read   time.Time     `json:"read"`
@@ -48,24 +48,25 @@ type judgement struct {
 	Offset time.Duration `json:"offset"`
 }
 
-// clockState is the stored part of an eventClock, in nanoseconds.
+// clockState is the stored part of an eventClock. Durations are stored in nanoseconds.
 type clockState struct {
 	Version int             `json:"v"`
 	Offset  time.Duration   `json:"offset"`
 	Samples []time.Duration `json:"samples"` // event time minus clock time of the newest events, oldest first
-	// Open are the inputs of the judgements of all events after the newest checkpoint, in order. If the process is
-	// killed between the transactions of a delivery, the rest is read again later, and as history. Its events are then
-	// judged by the inputs in Open.
+	// Open has the judgements of all events after the newest checkpoint, in order. If the process is killed between two
+	// transactions of a delivery, the delivery is read again later, and no longer promptly. Its events are then judged
+	// by the inputs in Open, as before.
 	Open []judgement `json:"open,omitempty"`
 }
 
 const clockVersion = 1
 
-// clockKey is the name of the state among the checkpoints. So the state is committed together with the events that it
-// corrected.
+// clockKey returns the name under which the clock state of a source is stored among the checkpoints. So the state is
+// committed together with the events that it corrected.
 func clockKey(sourceName string) string { return sourceName + "/.clock" }
 
-// judged returns the number of events at the beginning of a delivery that were judged before a kill.
+// judged returns how many events at the beginning of a delivery have a judgement already, because the process was
+// killed after it had read them before.
 func (c *eventClock) judged(d *source.Delivery) int {
 	n := -c.taken
 	for i := range c.state.Open {
@@ -74,7 +75,7 @@ func (c *eventClock) judged(d *source.Delivery) int {
 	return min(max(0, n), len(d.Events))
 }
 
-// judge stores the inputs for the events of a delivery that are not judged yet.
+// judge records the judgement of the events of a delivery that have none yet.
 func (c *eventClock) judge(d *source.Delivery) {
 	fresh := judgement{
 		Events: len(d.Events) - c.judged(d), Read: d.Read.Round(0).UTC(), Prompt: d.Prompt(), Offset: c.state.Offset,
@@ -92,7 +93,7 @@ func (c *eventClock) judge(d *source.Delivery) {
 	c.state.Open = append(c.state.Open, fresh)
 }
 
-// judgementOf returns the inputs for the event with the given index in the current delivery.
+// judgementOf returns the judgement of the event with the given index in the current delivery.
 func (c *eventClock) judgementOf(i int) *judgement {
 	at := c.taken + i
 	for n := range c.state.Open {
@@ -103,7 +104,7 @@ func (c *eventClock) judgementOf(i int) *judgement {
 	return &c.state.Open[len(c.state.Open)-1]
 }
 
-// took ends a delivery. It drops the judgements of the delivery's events, unless again is set and the delivery has no
+// took ends a delivery. It drops the judgements of all events so far, unless again is set and the delivery has no
 // checkpoint: its events may then be read again.
 func (c *eventClock) took(d *source.Delivery, again bool) {
 	if c.taken += len(d.Events); again && d.Checkpoint == nil {
@@ -112,8 +113,8 @@ func (c *eventClock) took(d *source.Delivery, again bool) {
 	c.state.Open, c.taken = nil, 0
 }
 
-// measure takes the samples of a delivery, and reports whether the offset has changed. It does not use the answers of
-// a polled scheduler, because most of their events happened long ago.
+// measure adds the events of a delivery to the samples, and reports whether the offset has changed. It does not use the
+// answers of a polled scheduler, because most of their events happened long ago.
 func (c *eventClock) measure(d *source.Delivery) bool {
 	fresh := d.Events[c.judged(d):]
 	if !c.measures || len(fresh) == 0 || !d.Prompt() || d.Answered {
@@ -127,7 +128,8 @@ func (c *eventClock) measure(d *source.Delivery) bool {
 	return c.adjust()
 }
 
-// adjust sets the offset to the offset of the samples if the samples agree. It reports whether the offset changed.
+// adjust sets the offset to the median of the samples if the samples agree, or to 0 if the median is not to be
+// corrected. It reports whether the offset changed.
 func (c *eventClock) adjust() bool {
 	samples := slices.Sorted(slices.Values(c.state.Samples))
 	if len(samples) < clockLeast {
@@ -161,7 +163,7 @@ func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 		return ahead <= clockTolerance
 	case ahead-offset > clockTolerance: // the event is ahead even by the source's clock
 		return ahead <= clockTolerance
-	case by.Prompt && ahead > clockTolerance && ahead-offset < -clockTolerance: // the event lies between the two clocks
+	case by.Prompt && ahead > clockTolerance && ahead-offset < -clockTolerance: // between the clocks
 		return false
 	}
 	c.correct(ev, offset)
@@ -169,7 +171,7 @@ func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 }
 
 // correct subtracts an offset from the times of an event. Records of the same job that were read before the offset was
-// known have uncorrected times, up to the offset later. The event is not moved to before those.
+// known have uncorrected times, which are too late by the offset. The event is not moved to before those times.
 func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	ev.Shift(-offset)
 	j := c.writer.state.Job(ev.ID)
@@ -188,7 +190,8 @@ func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	}
 }
 
-// restore restores the stored state.
+// restore restores the stored state of the source's clock, with the events that were set aside. saved has the stored
+// values by key.
 func (c *eventClock) restore(saved map[string][]byte) error {
 	if data := saved[clockKey(c.sourceName)]; len(data) > 0 {
 		var s clockState

@@ -11,16 +11,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrConfigChanged is returned to a follower when a configuration key on which state depends has changed, or when the
+// ErrConfigChanged is returned by Follow when a configuration key on which state depends has changed, or when the
 // collecting daemon has learnt another history. The follower must then restart.
 var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed, or it has learnt a history")
 
-// FollowedSource is the name, after that of the cluster, of the only source of a following pipeline: the journal of
-// another process.
+// FollowedSource names the only source of a cluster in a following pipeline, the journal of another process. The full
+// name of the source has the name of the cluster and a slash before it.
 const FollowedSource = "database"
 
-// Wait waits until the store may have entries after the given number; it also returns at intervals. problem is the
-// reason why no more entries may come, empty if there is none.
+// Wait waits until the store may have entries after the given number. It also returns at intervals without such
+// entries. problem is the reason why perhaps no more entries will come, empty if there is none.
 type Wait func(ctx context.Context, after int64) (problem string, err error)
 
 // Follow folds another process's journal until ctx ends. It is called after Restore, in place of Run. It folds the
@@ -29,7 +29,7 @@ type Wait func(ctx context.Context, after int64) (problem string, err error)
 func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) error {
 	p.run = ctx
 	for name, l := range p.writers {
-		l.known = nil // nothing is looked up, because the journal has every derived event too
+		l.known = nil // forgotten jobs are not looked up, because the journal has the derived events too
 		source := name + "/" + FollowedSource
 		status := readmodel.SourceStatus{Name: source, CaughtUp: true, Since: p.now()}
 		p.sources[source] = &sourceState{cluster: name, status: status}
@@ -91,7 +91,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 	return nil
 }
 
-// note publishes a view with the problems that prevent the journal from growing.
+// note publishes views with the given problems, which prevent the journal from growing. They replace the earlier ones.
 func (p *Pipeline) note(problems ...readmodel.Condition) {
 	now := p.now()
 	for _, in := range p.sources {

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// group collects the data of one transaction.
+// group collects the data that are stored in one transaction.
 type group struct {
 	p     *Pipeline
 	ctx   context.Context
@@ -20,7 +20,7 @@ type group struct {
 	batch modelstore.Batch
 }
 
-// due reports whether the group must be committed before its delivery is complete, because it is large or took long.
+// due reports whether the group must be committed before its delivery is complete, because the group is large or old.
 func (g *group) due() bool {
 	return g.out.full() || len(g.out.entries) >= g.p.partEvents ||
 		len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
@@ -52,7 +52,8 @@ func (o *output) add(e modelstore.Entry) {
 	o.bytes += entryBytes + textBytes(&e.Event)
 }
 
-// entryBytes is the approximate memory of an entry without its texts, including the write to the store.
+// entryBytes is the approximate memory that an entry needs without its texts, in bytes. It includes the memory for the
+// write to the store.
 const entryBytes = 512
 
 func textBytes(ev *job.Event) int {

@@ -12,13 +12,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// sameCondition reports whether two conditions are equal except for their begin.
+// sameCondition reports whether two conditions are equal apart from the time at which they began.
 func sameCondition(c, d readmodel.Condition) bool {
 	c.Since = d.Since
 	return c == d
 }
 
-// maxConditionText is the maximum number of runes of a file or a reason. Both are labels of metrics.
+// maxConditionText is the maximum number of runes in the file and in the reason of a condition. Both are label values
+// of metrics.
 const maxConditionText = 300
 
 // plain returns text as one line of printable characters, shortened to maxConditionText. File names and reasons come
@@ -31,10 +32,11 @@ func plain(text string) string {
 	return string(clean)
 }
 
-// maxSourceConditions bounds the number of files named for one source.
+// maxSourceConditions is the maximum number of unreadable files that are named for one source.
 const maxSourceConditions = 8
 
-// unreadable returns the conditions for problems that prevent the reading of a source.
+// unreadable returns a condition for each of the problems that prevent the reading of a source, up to
+// maxSourceConditions.
 func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition {
 	var out []readmodel.Condition
 	for _, p := range problems[:min(len(problems), maxSourceConditions)] {
@@ -55,7 +57,7 @@ func reasonOf(err error) string {
 	return plain(err.Error())
 }
 
-// ofClock reports whether a condition comes from noteClock.
+// ofClock reports whether a condition is one of those that noteClock sets.
 func ofClock(c readmodel.Condition) bool {
 	return c.Name == readmodel.ClockOffset || ofAside(c)
 }
@@ -63,9 +65,9 @@ func ofClock(c readmodel.Condition) bool {
 // ofAside reports whether a condition is set_aside.
 func ofAside(c readmodel.Condition) bool { return c.Name == readmodel.SetAside }
 
-// noteClock sets the conditions of a source's clock: one for an offset, and one for events that were set aside if aside
-// is true. The reasons contain no counts or times, because they are labels of metrics, and a condition with a new text
-// counts as a new one.
+// noteClock sets the conditions of a source's clock: one if the clock has an offset, and one for events that were set
+// aside if aside is true. The reasons contain no counts or times: they are labels of metrics, and a condition with
+// another reason would count as a new one.
 func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now time.Time) {
 	var of []readmodel.Condition
 	if s.ClockOffset != 0 {
@@ -92,8 +94,8 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now ti
 	}
 }
 
-// setConditions replaces the conditions that the filter selects. A condition that existed before keeps the time at
-// which it began.
+// setConditions replaces the conditions of a source that selects returns true for. A condition that existed before
+// keeps the time at which it began.
 func setConditions(
 	s *readmodel.SourceStatus, selects func(readmodel.Condition) bool, now time.Time, conditions ...readmodel.Condition,
 ) {

@@ -15,14 +15,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// histories is the writer's state of the clusters' histories, by name.
+// histories is what the writer knows of the clusters' histories. The keys are names of clusters.
 type histories struct {
 	inForce map[string]*past.History
 	// jobs are the jobs of the histories that the published states include.
 	jobs map[string]*past.Jobs
-	// learnt are the histories that the published states include, as stored.
+	// learnt are the stored descriptions of the histories that the published states include.
 	learnt map[string]*past.Learnt
-	// trimmed are the newest event times of the clusters when their histories were last trimmed.
+	// trimmed are the newest event times that the clusters had when their histories were last trimmed.
 	trimmed map[string]time.Time
 }
 
@@ -33,18 +33,18 @@ func newHistories() histories {
 	}
 }
 
-// teaching is a call of Teach.
+// teaching is a call of Teach, passed to the goroutine of Run.
 type teaching struct {
 	ctx     context.Context // context of the call
 	cluster string
 	history past.History
-	done    chan error // buffered for one error
+	done    chan error // for the result of the call; buffered for one
 }
 
-// Teach puts a history in force while Run is running. The chunks of the history must be in the store. Teach sets
-// h.After. Once Teach has returned nil, the history stays in force, even after a crash: a state that includes the
-// history is built in the background, and then replaces the published state in one step. The previous history is
-// dropped.
+// Teach puts a history of a cluster in force while Run is running. The chunks of the history must be in the store. The
+// stored h.After is the number of the newest journal entry. Once Teach has returned nil, the history stays in force,
+// even after a crash: a state that includes the history is built in the background, and then replaces the published
+// state in one step. The previous history is then dropped.
 //
 // Teach returns the error of the store, or the cause of ctx if the writer stays busy until ctx ends.
 func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) error {
@@ -61,14 +61,14 @@ func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) er
 }
 
 // AwaitTaught waits until the published state of a cluster includes the history in force, if there is one. The error is
-// the reason why the history cannot be learnt, or the cause of ctx.
+// the reason why the history cannot be learnt, or the cause of ctx if ctx ends before.
 func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 	for {
 		published := p.Published()
 		r := p.rebuilds.of(cluster)
 		if r != nil {
 			published = r.over
-			// A cluster in unlearnt is about to get a rebuild from Run.
+			// Run will soon start a rebuild of a cluster in unlearnt.
 		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt {
 			return nil
 		}
@@ -132,7 +132,8 @@ func (p *Pipeline) teach(ctx context.Context, t *teaching) {
 	}()
 }
 
-// restoreHistories loads the histories in force, before states are restored.
+// restoreHistories loads the descriptions of the histories in force and of those that the published states include. It
+// is called before states are restored.
 func (p *Pipeline) restoreHistories(ctx context.Context) error {
 	p.histories = newHistories()
 	for name := range p.writers {
@@ -158,9 +159,9 @@ func (p *Pipeline) restoreHistories(ctx context.Context) error {
 	return nil
 }
 
-// compareHistories finds the clusters whose state must be rebuilt because it does not include the history in force.
-// restored is true if the states come from a snapshot. Until the rebuild ends, a restored state serves answers if it is
-// usable.
+// compareHistories adds to unlearnt the clusters whose state must be rebuilt because it does not include the history in
+// force. restored is true if the states come from a snapshot. Until the rebuild ends, a restored state is used for
+// answers if it is usable.
 func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 	for name, w := range p.writers {
 		h, learnt := p.histories.inForce[name], p.histories.learnt[name]
@@ -178,8 +179,8 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 			}
 			continue
 		}
-		// If a published state has included this history before, later journal entries were derived from that state. A
-		// restored state without the history cannot be continued with those entries.
+		// If a published state has included this history before, later journal entries depend on that state. A restored
+		// state without the history cannot be continued with those entries.
 		usable := restored && (learnt == nil || learnt.ID != h.ID)
 		if !usable {
 			if err := p.resetWriter(name); err != nil {
@@ -204,7 +205,8 @@ func (p *Pipeline) loadJobs(ctx context.Context, name, id string) error {
 	return err
 }
 
-// dropHistories deletes unused histories, including those of interrupted imports.
+// dropHistories deletes from the store the histories that are neither in force nor included in a state, such as those
+// of interrupted imports.
 func (p *Pipeline) dropHistories(ctx context.Context) error {
 	if p.cfg.Follows {
 		return nil
@@ -224,8 +226,8 @@ func (p *Pipeline) dropHistories(ctx context.Context) error {
 	return nil
 }
 
-// checkLearnt returns ErrConfigChanged if the collecting daemon has published a state with another history, or without
-// one, since the states were restored.
+// checkLearnt returns ErrConfigChanged if, since the states were restored, the collecting daemon has published a state
+// that includes another history, or none.
 func (p *Pipeline) checkLearnt(ctx context.Context) error {
 	for name, known := range p.histories.learnt {
 		text, err := p.store.Meta(ctx, past.LearntKey(name))
@@ -243,7 +245,7 @@ func (p *Pipeline) checkLearnt(ctx context.Context) error {
 	return nil
 }
 
-// noteLearnt stores which history the published state of a cluster includes; nil for none.
+// noteLearnt stores which history the published state of a cluster includes. now is nil if it includes none.
 func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt) error {
 	old := p.histories.learnt[name]
 	if p.cfg.Follows || old == now || old != nil && now != nil && *old == *now {
@@ -279,7 +281,7 @@ func (p *Pipeline) resetWriter(name string) error {
 	return nil
 }
 
-// unusable reports whether the state of any cluster can neither be saved nor serve answers until the cluster's history
+// unusable reports whether there is a cluster whose state can neither be saved nor used for answers until its history
 // is learnt.
 func (p *Pipeline) unusable() bool {
 	for _, usable := range p.unlearnt.list() {
@@ -290,7 +292,8 @@ func (p *Pipeline) unusable() bool {
 	return false
 }
 
-// remembered looks up a job in the history of the published state. The fold may have forgotten that job.
+// remembered looks up a job that the fold may have forgotten, in the history that the published state of a cluster
+// includes. It returns false if there is no such job.
 func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	jobs := p.histories.jobs[name]
 	if jobs == nil || p.broken != nil {
@@ -300,7 +303,7 @@ func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	var ok bool
 	p.broken = p.persist(p.run, cannotRead, func() (err error) {
 		left, ok, err = jobs.Known(p.run, id)
-		if errors.Is(err, modelstore.ErrCorrupt) { // an old record may count twice then, which is no reason to stop
+		if errors.Is(err, modelstore.ErrCorrupt) { // an old record may count twice then; no reason to stop
 			p.metrics.StoreErrors.Inc()
 			p.log.Error("a part of a cluster's history is damaged: import it again", zap.Error(err))
 			left, ok, err = cluster.Left{}, false, nil
@@ -310,7 +313,7 @@ func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	return left, ok && p.broken == nil
 }
 
-// teachingOf returns the progress of learning the history of a cluster, nil if there is none to learn.
+// teachingOf returns the progress of learning the history of a cluster, nil if no history is being learnt.
 func (p *Pipeline) teachingOf(name string) *readmodel.Teaching {
 	r := p.rebuilds.of(name)
 	if r == nil {
@@ -319,7 +322,7 @@ func (p *Pipeline) teachingOf(name string) *readmodel.Teaching {
 	return r.progress(p.unlearnt.usable(name))
 }
 
-// historyFails records that a history cannot be learnt.
+// historyFails counts and logs that the history of a cluster cannot be learnt, unless learning was only interrupted.
 func (p *Pipeline) historyFails(name string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return

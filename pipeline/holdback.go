@@ -13,9 +13,9 @@ import (
 )
 
 // holdback sorts the events of a source that has whole jobs in order of submission (collector.BySubmit) into the order
-// in which they happened. It holds starts and ends back until the submissions have reached their times. At one instant
-// ends come first, then submissions in the order of the file, then starts. But a job that starts and ends at one
-// instant ends after its start.
+// in which they happened. It holds each event back until a later submission was read. At one instant, ends come first,
+// then submissions in the order of the file, then starts. But the end of a job that starts and ends at one instant
+// comes after the starts.
 type holdback struct {
 	held         heldHeap
 	count        uint64
@@ -67,8 +67,8 @@ func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
 // held-back events are then released, because no later submission of the log would release them.
 const holdbackQuiet = 5 * time.Second
 
-// releaseQuiet applies the held-back events of logs that have ended. If such a log continues after all, earlier
-// records come out of order. They are used nevertheless.
+// releaseQuiet applies the held-back events of logs that have ended. If such a log continues after all, its next events
+// may be earlier than those applied. They are used nevertheless.
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
@@ -102,8 +102,8 @@ func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	return nil
 }
 
-// oldest returns the number of the oldest event that is still held back. If none is, it returns the number after the
-// newest.
+// oldest returns the number of the oldest event that is still held back. If none is held back, it returns the number
+// after that of the newest event.
 func (h *holdback) oldest() uint64 {
 	low := h.count + 1
 	for _, e := range h.held {

@@ -15,20 +15,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
-// openForecast is the forecast of a job that has not started yet, or that started before its size and queue were known.
+// openForecast is the forecast of a job without a ledger row yet: the job still waits, or it started before its size
+// and queue were known.
 type openForecast struct {
 	accuracy.Forecast
-	// View is the view from which the forecast will be made; nil if it has been made.
+	// View is the engine's view from which the forecast will be made later. It is nil if the forecast has been made, or
+	// will be made at the end of the open instant.
 	View *submissionView `json:"-"`
-	// published is the forecast in the newest view; nil if there is none. Later views share it until it changes.
+	// published is the forecast as the newest published view has it; nil if there is none. Later views share it until
+	// the forecast changes.
 	published *accuracy.Waiting
 }
 
 // ledger predicts every job at its submission and scores the forecast at the job's start.
 //
-// The forecast of a job uses all events before the instant of its submission. Of that instant it uses the ends and the
-// earlier submissions, but no starts. So it depends only on the events, not on how they were split into deliveries. The
-// forecast is made at the end of the instant. If the job's size or queue, or a job on which it depends, is unknown
+// The forecast of a job uses all events before the instant of its submission. From that instant it uses the ends and
+// the earlier submissions, but no starts. So it depends only on the events, not on how they were split into deliveries.
+// The forecast is made at the end of the instant. If the job's size or queue, or a job on which it depends, is unknown
 // then, the forecast is made later, when they are known.
 type ledger struct {
 	cluster string
@@ -36,20 +39,20 @@ type ledger struct {
 	emit    func(modelstore.Row)
 	levels  []float64
 	instant time.Time
-	pending []*openForecast // submissions of the open instant in their order, even of jobs that have ended
-	// late has the forecasts that were not made at the end of their instant, in the order of submission, because the
-	// job's size or queue is unknown, or a job on which it depends (awaits).
+	pending []*openForecast // submissions of the open instant in their order, including jobs that have ended
+	// late has the forecasts that could not be made at the end of the instant of submission, because the job's size or
+	// queue is unknown, or a job on which it depends (see awaits). They are in the order of submission.
 	late       []*openForecast
 	open       map[string]*openForecast // forecasts of the waiting jobs, by id
-	newestView *submissionView          // the newest kept view
+	newestView *submissionView          // the newest view that was kept for late forecasts
 	record     accuracy.Record
 	served     servedForecasts
 	ruleWriter ruletext.Writer
 	preview    preview
-	renamed    uint64 // id in the engine of the array whose record was last taken over by its last task
+	renamed    uint64 // the engine's id of the array whose record was taken over by its last task most recently
 }
 
-// newLedger returns a ledger without forecasts. emit takes each row as it is closed.
+// newLedger returns a ledger without forecasts. emit is called with each completed row.
 func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledger {
 	return &ledger{
 		cluster: cluster, feeder: f, emit: emit, levels: waittime.Levels(),
@@ -57,8 +60,8 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 	}
 }
 
-// closeInstant makes the forecasts of the open instant and passes all changes of that instant to the engine. Before an
-// event that is later than the open instant, call closeInstant and then openInstant.
+// closeInstant makes the forecasts of the open instant and passes all changes of that instant to the engine. Call
+// closeInstant and then openInstant before an event that is later than the open instant.
 func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
@@ -98,9 +101,9 @@ func (l *ledger) make(o *openForecast, s *cluster.State) {
 	l.made(o)
 }
 
-// enter passes a job to the engine with the function submit, and keeps the forecasts that submit returns. The tasks
-// of an array are two jobs in the engine: the first task, and the other tasks together. If a task has a record of its
-// own, it counts as the first.
+// enter passes a job to the engine by calling submit, and keeps the forecasts that submit returns. The tasks of an
+// array are two jobs in the engine: the first task, and the other tasks together. The first task to get a record of its
+// own counts as the first.
 func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
@@ -115,7 +118,8 @@ func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64,
 	}
 }
 
-// withBegin returns the request for the forecast of a job, with the begin time known by the open instant.
+// withBegin returns the request r of a job with the begin time that is known at the open instant. The begin time stays
+// 0 if the job has none.
 func (l *ledger) withBegin(r engine.Request, j *cluster.Job) engine.Request {
 	if from := readmodel.BeginTime(j, l.instant); !from.IsZero() {
 		r.Begin = clock(from)
@@ -136,7 +140,8 @@ func (l *ledger) made(o *openForecast) {
 	l.show(o)
 }
 
-// completeForecast makes the forecast of a job if enough is known now, and then those of the jobs that wait for it.
+// completeForecast makes a postponed forecast if enough of its job is known now. Then it makes the forecasts that were
+// postponed because their jobs depend on that job.
 func (l *ledger) completeForecast(o *openForecast, s *cluster.State) {
 	if !o.Made && o.View != nil && o.DetailsKnown() && !l.awaits(o, s) {
 		l.complete(o, s)
@@ -144,7 +149,7 @@ func (l *ledger) completeForecast(o *openForecast, s *cluster.State) {
 	}
 }
 
-// complete makes the forecast of a job that was submitted some time ago.
+// complete makes the forecast of a job that was submitted at an earlier instant.
 func (l *ledger) complete(o *openForecast, s *cluster.State) {
 	o.After = !o.Closed.IsZero()
 	l.late = slices.DeleteFunc(l.late, func(x *openForecast) bool { return x == o })
@@ -152,13 +157,14 @@ func (l *ledger) complete(o *openForecast, s *cluster.State) {
 	l.made(o)
 }
 
-// catchUp passes a job that was submitted some time ago to the engine, with the changes of the job since then. The
-// forecast uses the view at the submission. If the job has already ended, its wait is learned, but not its runtime.
+// catchUp passes a job that was submitted at an earlier instant to the engine, with the changes of the job since then.
+// The forecast uses the view that was kept at the submission. If the job has already ended, the engine learns its wait,
+// but not its runtime.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	o.KeptBeside = keptBeside(o, s)
 	view := o.View.View
-	if o.Closed.IsZero() { // a job that has left may have started before others only because those waited
+	if o.Closed.IsZero() { // a job that has left may have started first only because others waited
 		view = e.WithEarlier(view, submitted, readmodel.EngineID(o.Job), o.Job.Queue)
 	}
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
@@ -184,14 +190,15 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of jobs whose size, queue or dependency has been unknown for too long. If the size or
-// queue is unknown, it makes one forecast for each possible size.
+// expire makes the forecasts of jobs whose size, queue or dependency has been unknown for more than
+// cluster.DetailsGrace. If the size or queue is unknown, it makes one forecast for each power of two below the
+// processors of the pool, and one for all of them.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
 		o := l.late[n]
 		o.After = !o.Closed.IsZero()
-		if o.DetailsKnown() { // only a job that it waits for is unknown
+		if o.DetailsKnown() { // only a job on which it depends is unknown
 			l.catchUp(o, s)
 			l.made(o)
 			continue
@@ -213,10 +220,10 @@ func (l *ledger) expire(s *cluster.State) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess passes a job of unknown size to the engine, so that the engine counts the job. Later updates correct the
-// size.
+// guess passes a job of unknown size or queue to the engine, so that the engine counts the job. Later updates correct
+// its size.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
-	ownJob := (o.Part || o.Renamed) && o.Started // a running task is a job of its own
+	ownJob := (o.Part || o.Renamed) && o.Started // start has passed such a task to the engine
 	if o.Ended || !o.Closed.IsZero() && !o.Started || ownJob {
 		return
 	}
@@ -234,7 +241,7 @@ func (l *ledger) guess(o *openForecast, s *cluster.State) {
 	}
 }
 
-// take applies a change; s is the state after it.
+// take applies a change to forecasts and engine; s is the state after the change.
 func (l *ledger) take(c *changes.Change, s *cluster.State) {
 	// Only an event of the machine reaches the engine at once: in a quiet cluster an instant may stay open for long.
 	if c.Event.Kind == job.Machine {
@@ -285,9 +292,9 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 	l.feeder.order.Open(restID(j))
 }
 
-// submittedOnHold reports whether a job did not compete at its submission. The reason in a listing does not count,
-// because the listing came later. But a dependency that is unfulfilled in a later listing counts, because it was
-// unfulfilled at the submission too.
+// submittedOnHold reports whether a job did not compete at its submission. Reasons in listings do not count, because
+// the listings came later, with one exception: a dependency that is unfulfilled later was unfulfilled at the submission
+// too.
 func (l *ledger) submittedOnHold(o *openForecast) bool {
 	b := &o.Blocking
 	held := b.ByLog && b.Since.Equal(o.Job.Submit)
@@ -295,10 +302,11 @@ func (l *ledger) submittedOnHold(o *openForecast) bool {
 	return held || b.Eligible.After(l.instant) || depends
 }
 
-// mostUnknown bounds the number of unknown jobs that are remembered for a submission.
+// mostUnknown is the maximum number of unknown jobs that are remembered for a submission (see unknownJobs).
 const mostUnknown = 64
 
-// unknownJobs returns the ids of the newest waiting jobs of which too little is known for a forecast.
+// unknownJobs returns the ids of the waiting jobs of which too little is known for a forecast, at most the newest
+// mostUnknown.
 func (l *ledger) unknownJobs() (ids []string) {
 	for _, list := range [...][]*openForecast{l.late, l.pending} {
 		for _, o := range list {
@@ -310,7 +318,7 @@ func (l *ledger) unknownJobs() (ids []string) {
 	return slices.Clone(ids[max(0, len(ids)-mostUnknown):])
 }
 
-// keptBeside reports whether a limit would keep a job from starting beside two groups of jobs: those that ran at its
+// keptBeside reports whether a limit would keep a job from starting while two groups of jobs run: those that ran at its
 // submission, and those of BehindUnknown, with their present attributes. A user who submits many jobs at once may reach
 // a limit this way.
 func keptBeside(o *openForecast, s *cluster.State) bool {
@@ -327,19 +335,19 @@ func keptBeside(o *openForecast, s *cluster.State) bool {
 	return o.View.View.KeptBeside(&own, ahead)
 }
 
-// silent passes a job whose forecast is not scored to the engine, because its submission became known late.
+// silent passes a job to the engine without a forecast that is scored.
 func (l *ledger) silent(j *cluster.Job) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: engineRequest(j)})
 }
 
-// feedBoth feeds a command for both ids of a job. The engine ignores the ids that it does not know.
+// feedBoth feeds a command for both ids that a job may have in the engine. The engine ignores unknown ids.
 func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
 	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
 		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id, Hold: l.holdOf(j)})
 	}
 }
 
-// holdOf returns the known cause why a job does not compete. For a job that competes it returns the zero Hold.
+// holdOf returns why a job does not compete, as far as that is known. For a job that competes it returns the zero Hold.
 func (l *ledger) holdOf(j *cluster.Job) (h engine.Hold) {
 	if !j.Held {
 		return h
@@ -363,7 +371,7 @@ func (l *ledger) held(j *cluster.Job) {
 	}
 }
 
-// learn updates the job of a forecast after a change.
+// learn updates what a forecast knows of its job after a change of the job.
 func (l *ledger) learn(o *openForecast, c *changes.Change) {
 	j := c.After
 	o.Blocking.Observe(&c.Event, c.Before, j, o.Job.Submit)
@@ -371,8 +379,8 @@ func (l *ledger) learn(o *openForecast, c *changes.Change) {
 	l.record.Decisions.Update(o.Followed, j.Queue, j.Procs)
 }
 
-// submittedAs returns the job j with the id and the submission time of its forecast, which may come from another
-// record. If these are equal already, it returns j itself.
+// submittedAs returns a copy of the job j with the id and the submission of the job in its forecast, which may be those
+// of an array. If j has them already, submittedAs returns j itself.
 func submittedAs(j, forecast *cluster.Job) *cluster.Job {
 	known := *j
 	known.ID, known.Attempt, known.Seq = forecast.ID, forecast.Attempt, forecast.Seq
@@ -383,7 +391,7 @@ func submittedAs(j, forecast *cluster.Job) *cluster.Job {
 	return &known
 }
 
-// share replaces the jobs of a restored ledger by equal jobs of the picture, to share memory.
+// share replaces the jobs in a restored ledger by equal jobs of the picture, so that both use the same memory.
 func (l *ledger) share(s *cluster.State) {
 	for id, o := range l.open {
 		if j := s.Job(id); j != nil && *j == *o.Job {
@@ -392,7 +400,7 @@ func (l *ledger) share(s *cluster.State) {
 	}
 }
 
-// update applies new attributes of a job, even of a job that has started or left.
+// update applies new attributes of a job, even if the job has started or left.
 func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	o := l.open[c.Event.ID]
 	if o == nil || o.Job.Attempt != c.After.Attempt {
@@ -412,8 +420,7 @@ func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	}
 }
 
-// lateOne returns the entry of a job in l.late, or nil. Such an entry still lacks its forecast, although the instant of
-// the submission is over.
+// lateOne returns the postponed forecast of a job, which is in l.late; nil if there is none.
 func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	i := slices.IndexFunc(l.late, func(o *openForecast) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
 	if i < 0 {
@@ -429,7 +436,7 @@ func (l *ledger) place(c *changes.Change) {
 	}
 }
 
-// placeLate passes the nodes of a job to the engine. id is the engine's id of the job. It is needed for a job that
+// placeLate passes the nodes of a job to the engine, where the job has the given id. It is needed for a job that
 // started before the engine knew it, because no later record names the nodes again.
 func (l *ledger) placeLate(o *openForecast, id uint64) {
 	if nodes := o.Job.NodeNames; nodes != "" && !o.Ended {
@@ -448,7 +455,7 @@ func (l *ledger) start(c *changes.Change, s *cluster.State) {
 		return
 	}
 	l.learn(o, c)
-	entered := o.View == nil // if View is set, the engine receives the job at the end of this instant
+	entered := o.View == nil // if View is set, the engine gets the job later
 	if o.Part || o.Renamed {
 		l.silent(c.After)
 		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
@@ -474,14 +481,15 @@ func (l *ledger) gone(c *changes.Change, s *cluster.State) {
 	l.feedBoth(doGone, o.Job)
 }
 
-// over records that a job ended before its forecast was made.
+// over records that a job has ended, if its forecast is not made yet.
 func (l *ledger) over(j *cluster.Job) {
 	if o := l.lateOne(j); o != nil {
 		o.Ended = true
 	}
 }
 
-// resolve ends the wait of a job. Its row is written once its forecast is made.
+// resolve ends the wait of a job, which started or left at the given time. The job's row is written once its forecast
+// is made.
 func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster.State) {
 	delete(l.open, o.Job.ID)
 	if !o.Part {
@@ -495,7 +503,8 @@ func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster
 	l.completeForecast(o, s)
 }
 
-// close writes the row of a job that started or left the queue.
+// close writes the row of a job that started or left the queue. A job that the fast replay did not forecast gets no
+// row.
 func (l *ledger) close(o *openForecast) {
 	if o.Light {
 		return
@@ -527,7 +536,7 @@ func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	}
 }
 
-// publish returns an immutable copy of a forecast. It is the one of the newest view if the forecast has not changed.
+// publish returns an immutable copy of w. If w equals the copy in the newest published view, publish returns that copy.
 func (o *openForecast) publish(w *accuracy.Waiting) *accuracy.Waiting {
 	if o.published == nil || !o.published.Same(w) {
 		made := *w

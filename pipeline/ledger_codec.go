@@ -10,10 +10,11 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// ledgerKind and ledgerVersion are the kind and version of the saved state.
+// ledgerKind and ledgerVersion are the kind and version of the saved state of a ledger.
 const ledgerKind, ledgerVersion = "ledger", 1
 
-// savedLedger holds the forecasts in one table, and the views that are still needed.
+// savedLedger is the stored form of a ledger. Opens has all forecasts once, and Views the kept views that are still
+// needed. Pending, Late and Open are indices into Opens.
 type savedLedger struct {
 	Instant time.Time       `json:"instant"`
 	Opens   []*openForecast `json:"opens"`
@@ -23,8 +24,8 @@ type savedLedger struct {
 	After   []engineCommand `json:"after,omitempty"`
 	Busy    []uint64        `json:"busy,omitempty"`
 	Views   []savedView     `json:"sights,omitempty"`
-	Of      []int           `json:"of"`      // index of the view of each open forecast, -1 if it needs none
-	Current int             `json:"current"` // the newest view, -1 if there is none
+	Of      []int           `json:"of"`      // for each of Opens the index of its view, -1 for none
+	Current int             `json:"current"` // index of the newest view, -1 if there is none
 	accuracy.Record
 }
 
@@ -93,7 +94,7 @@ func pickAll[T any](all []*T, numbers []int) []*T {
 	return out
 }
 
-// MarshalBinary saves open forecasts and scores. Equal ledgers give equal bytes.
+// MarshalBinary returns the stored form of the open forecasts and scores. Equal ledgers give equal bytes.
 func (l *ledger) MarshalBinary() ([]byte, error) {
 	var opens pointerTable[openForecast]
 	var sights pointerTable[submissionView]
@@ -127,8 +128,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	return codec.Save(ledgerKind, ledgerVersion, 0, out.fields)
 }
 
-// byPlace orders the forecasts of waiting jobs: by the order of submission, with the tasks of an array after the
-// array.
+// byPlace compares two forecasts of waiting jobs by the order of submission. A task of an array comes after the array.
 func byPlace(a, b *openForecast) int {
 	if o := cluster.ByOrder(a.Job, b.Job); o != 0 || a.Part == b.Part {
 		return o
@@ -140,7 +140,7 @@ func byPlace(a, b *openForecast) int {
 }
 
 // UnmarshalBinary restores a ledger that MarshalBinary saved. The engine must be restored before the ledger, because
-// it owns the views. An error wraps a *codec.Error and leaves the ledger unchanged.
+// the views belong to it. An error wraps a *codec.Error and leaves the ledger unchanged.
 func (l *ledger) UnmarshalBinary(data []byte) error {
 	var in savedLedger
 	if err := codec.Load(ledgerKind, ledgerVersion, data, in.fields); err != nil {

@@ -8,18 +8,19 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is stored as a saved model, not in the snapshots: it has up to 35 MB, and snapshots
-// are made every minute. It is stored in its own transaction. If there is no disk space for it, everything else
-// continues.
+// The state of the load forecast is stored as a saved model, not in the snapshots: the state has up to 35 MB, and
+// snapshots are made every minute. It is stored in its own transaction, so that everything else continues if there is
+// no disk space for it.
 
-// loadKey is the name of a cluster's load forecast in the store.
+// loadKey returns the name of the saved model that has a cluster's load forecast.
 func loadKey(cluster string) string { return cluster + "/load" }
 
-// oldLoadKey is the key of the load forecast among the checkpoints. It was stored there before stores had saved
+// oldLoadKey returns the key under which the load forecast was stored among the checkpoints, before stores had saved
 // models. No source can have that name.
 func oldLoadKey(cluster string) string { return cluster + "/.load" }
 
-// saveLoads stores the states of load forecasts that were saved since the last call.
+// saveLoads stores the states that the load forecasts have produced since the last call. If that fails, it logs the
+// error.
 func (p *Pipeline) saveLoads(ctx context.Context) {
 	var batch modelstore.Batch
 	for name, l := range p.writers {
@@ -61,7 +62,7 @@ func (p *Pipeline) finishLoads() {
 	p.saveLoads(context.Background())
 }
 
-// beginLoads passes the stored states to the load forecasts, before the journal is replayed.
+// beginLoads passes the stored states to the load forecasts. It is called before the journal is replayed.
 func (p *Pipeline) beginLoads(ctx context.Context) error {
 	if !p.cfg.Load {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Metrics are the counters of the writer. Package api collects the gauges of the views.
+// Metrics are the metrics that the writer updates. Package api collects those that are read from views.
 type Metrics struct {
 	Lines         *prometheus.CounterVec
 	BadLines      *prometheus.CounterVec
@@ -22,7 +22,7 @@ type Metrics struct {
 	*Observed
 }
 
-// NewMetrics registers the metrics of one pipeline.
+// NewMetrics creates and registers the metrics of one pipeline.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Lines: prometheus.NewCounterVec(prometheus.CounterOpts{

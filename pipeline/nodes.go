@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// nodeSource has the inputs from which the nodes of a pool are derived.
+// nodeSource has the inputs from which the nodes of a pool are derived (see nodesOf). If none of them has changed, the
+// nodes have not changed.
 type nodeSource struct {
 	facts  *job.Facts
 	source string
@@ -16,8 +17,8 @@ type nodeSource struct {
 }
 
 // nodesOf returns the nodes of a pool for the engine, nil if nothing is known. They are the nodes that the scheduler
-// reports, without those that are down. A pool that is configured with GPUs or memory has equal nodes, each with an
-// equal part of the pool.
+// reports, without those that are down. For a pool that is configured with GPUs or memory, the nodes are assumed to be
+// equal, each with an equal part of the pool.
 func nodesOf(facts *job.Facts, p *cluster.Pool) *engine.Nodes {
 	out := &engine.Nodes{Queues: queueRules(facts, p)}
 	switch {
@@ -45,7 +46,7 @@ func nodesOf(facts *job.Facts, p *cluster.Pool) *engine.Nodes {
 	return out
 }
 
-// queueRules returns the rules of a pool's queues about the use of nodes; nil for none.
+// queueRules returns, by queue, the rules of a pool's queues about the use of nodes; nil if there are none.
 func queueRules(facts *job.Facts, p *cluster.Pool) map[string]engine.QueueRules {
 	if facts == nil {
 		return nil

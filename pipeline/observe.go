@@ -12,15 +12,15 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Observed has the histograms of events that the process observes live.
+// Observed has the histograms of waits and of the writer's work that this process has observed itself.
 type Observed struct {
-	// Waits are the waits of started jobs, as native and as classic histogram.
+	// Waits are the waits of started jobs in seconds, both as native and as classic histogram.
 	Waits *prometheus.HistogramVec
-	// RefitSeconds is the duration of updating the models of one cluster.
+	// RefitSeconds are the durations of updates of one cluster's models, in seconds.
 	RefitSeconds prometheus.Histogram
 }
 
-// waitBuckets are the bounds of the classic buckets, in seconds: common units of waits, up to a week.
+// waitBuckets returns the upper bounds of the classic buckets of waits, in seconds: from a second to a week.
 func waitBuckets() []float64 {
 	return []float64{1, 10, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 57600, 86400, 172800, 604800}
 }
@@ -47,8 +47,8 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	return o
 }
 
-// observeWriters begins to measure waits. Replayed changes are left out, because the previous process measured them. A
-// second call does nothing.
+// observeWriters adds an observer to each cluster that measures waits. It is called after the replay of the journal,
+// because the previous process measured the replayed changes. Clusters that are measured already stay as they are.
 func (p *Pipeline) observeWriters() {
 	for name, l := range p.writers {
 		if l.measured {
@@ -63,7 +63,7 @@ func (p *Pipeline) observeWriters() {
 	}
 }
 
-// waitObserver measures the waits of one cluster.
+// waitObserver records the waits of one cluster's jobs in histograms.
 type waitObserver struct {
 	cluster string
 	writer  *clusterWriter
@@ -80,7 +80,8 @@ func (w *waitObserver) Observe(c *changes.Change, _ *cluster.State) {
 		return
 	}
 	starts := c.Kind == changes.Started
-	// In the default queue there are also jobs whose queue is not known yet.
+	// A job in the default queue may be one whose queue is not known yet. So only a start shows that jobs use this
+	// queue.
 	if c.After.Queue != cluster.DefaultQueue || starts {
 		w.touch(c.After.Queue)
 	}
@@ -91,7 +92,7 @@ func (w *waitObserver) Observe(c *changes.Change, _ *cluster.State) {
 	}
 }
 
-// touch creates the histograms of a queue.
+// touch creates the empty histograms of a queue, once.
 func (w *waitObserver) touch(queue string) {
 	if !w.touched[queue] {
 		w.touched[queue] = true
@@ -99,10 +100,11 @@ func (w *waitObserver) touch(queue string) {
 	}
 }
 
-// label returns the label value for a queue's waits.
+// label returns the value of the label queue for the waits of a queue. Several queues may share it.
 func (w *waitObserver) label(queue string) string { return w.writer.names.View().Metric(queue) }
 
-// touchWaits creates the empty histograms of a queue, for the sizes that its jobs can have.
+// touchWaits creates the empty histograms of a queue, one for each size class that its jobs can have in a pool of procs
+// processors.
 func (m *Metrics) touchWaits(clusterName, queue string, procs int) {
 	for _, size := range waittime.SizeClassesUpTo(procs) {
 		m.Waits.WithLabelValues(clusterName, queue, size)

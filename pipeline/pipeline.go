@@ -28,17 +28,17 @@ import (
 // ClusterConfig describes one cluster.
 type ClusterConfig struct {
 	Name string
-	// Procs is the capacity; 0 means the highest use seen.
+	// Procs is the capacity in processors; 0 means the highest use seen.
 	Procs int
-	// Queues are the queues that exist even before a job of them was read.
+	// Queues are the configured queues. They exist even before one of their jobs was read.
 	Queues []string
-	// Pools are the configured pools: which queues compete for which processors. If there are none, the pools are
+	// Pools are the configured pools: which queues compete for which processors. If none are configured, the pools are
 	// those that the scheduler reports, or one pool for all queues.
 	Pools []cluster.PoolConfig
 	// Policy is the scheduling policy of pools that have no policy of their own: fcfs, easy or priority. With auto or
 	// an empty name it is learnt.
 	Policy string
-	// Location is the time zone of the cluster, for the daily cycle of arrivals; nil means UTC.
+	// Location is the time zone of the cluster, on which the daily cycle of arrivals depends; nil means UTC.
 	Location *time.Location
 }
 
@@ -65,26 +65,26 @@ type Config struct {
 	// criterion.
 	SnapshotEvents   int64
 	SnapshotInterval time.Duration
-	// Retention is how long, in event time, journal entries are kept; 0 means for ever.
+	// Retention is how long, in event time, journal entries are kept; 0 means forever.
 	Retention time.Duration
-	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means for ever.
+	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means forever.
 	LedgerRetention time.Duration
-	// HistoryRetention is the maximum age of the events of a history. The age is relative to the newest event of the
-	// cluster, imported or followed. A history with only older events is kept. 0 means forever.
+	// HistoryRetention is the maximum age of the events of a history. The age is counted back from the newest event of
+	// the cluster, imported or followed. A history that has only older events is kept. 0 means forever.
 	HistoryRetention time.Duration
-	// Replay defines how much of a history a fast replay follows in full. Its Submissions are ignored; zeros mean the
-	// engine's defaults.
+	// Replay defines which part of a history a fast replay follows in full. Replay.Submissions is ignored; zeros mean
+	// the engine's defaults.
 	Replay engine.Replay
 	// Forecasts is true if every job is predicted at its submission and scored at its start.
 	Forecasts bool
-	// Load is true if the load of each cluster is forecast.
+	// Load is true if the load forecast of each cluster is made.
 	Load bool
-	// StoreName is the name of the store for messages: a path, or the space of a shared database.
+	// StoreName is the name of the store in messages: a path, or the space of a shared database.
 	StoreName string
 	// Follows is true if another process writes the store. Then Follow is called instead of Run, and nothing is
 	// written.
 	Follows bool
-	// Noticed are conditions that were found as the store was opened. They remain as long as the pipeline exists.
+	// Noticed are conditions that were found when the store was opened. They remain as long as the pipeline exists.
 	Noticed []readmodel.Condition
 }
 
@@ -94,10 +94,10 @@ const publishEvery = 20 * time.Millisecond
 // teachingEvery is the interval at which views with the progress of learning a history are published.
 const teachingEvery = 500 * time.Millisecond
 
-// groupEvents, groupBytes and groupTime bound one transaction, so that a daemon that is killed often still makes
-// progress, a daemon stops quickly, and uncommitted data need little memory. A delivery that exceeds the bounds is
-// committed in parts, and the checkpoint comes with the last part. After a crash, lines that were committed already are
-// read again; they are duplicates and change nothing.
+// groupEvents, groupBytes and groupTime bound one transaction. So a daemon makes progress even if it is killed often,
+// it stops quickly, and uncommitted data need little memory. A delivery that exceeds the bounds is committed in parts,
+// and its checkpoint with the last part. After a crash between two parts, lines that were committed already are read
+// again; they are duplicates and change nothing.
 const (
 	groupEvents = 20_000
 	groupBytes  = 16 << 20
@@ -107,7 +107,7 @@ const (
 // Pipeline folds events. Call New, Restore, then Run, all in one goroutine. View may be called from any goroutine.
 type Pipeline struct {
 	cfg     Config
-	store   modelstore.Store // nil if nothing outlives the process
+	store   modelstore.Store // nil if nothing is stored
 	now     func() time.Time
 	log     *zap.Logger
 	metrics *Metrics
@@ -116,15 +116,15 @@ type Pipeline struct {
 	sources map[string]*sourceState
 	swaps   chan *sourceSwap // for Run, which takes them between two transactions
 	views   atomic.Pointer[map[string]*readmodel.View]
-	inOrder atomic.Pointer[[]*readmodel.View] // the same views, sorted by name; immutable
+	inOrder atomic.Pointer[[]*readmodel.View] // the views sorted by cluster name; immutable
 	fresh   broadcaster
 
 	storeProblem atomic.Pointer[readmodel.Condition] // nil while the store works
-	storeLost    bool                                // the database file was missing at the last check
-	verifiedAt   time.Time                           // when the file was last checked, by the machine's clock
+	storeLost    bool                                // the last verifyStore failed
+	verifiedAt   time.Time                           // time of the last verifyStore, by the machine's clock
 	heartbeat    heartbeat
 
-	saved map[string][]byte // the restored checkpoints, for the clocks of the sources
+	saved map[string][]byte // stored checkpoints by key; the clocks of new sources continue from these
 
 	histories histories
 	teachings chan *teaching // for Run, which takes them between two transactions
@@ -133,11 +133,11 @@ type Pipeline struct {
 	unlearnt  unlearnt
 
 	run    context.Context // context of Run, for the fold's reads of the journal
-	broken error           // error of such a read that is permanent
+	broken error           // permanent error of such a read; nil for none
 
-	seq           int64 // number of the newest entry
+	seq           int64 // number of the newest journal entry
 	snapshotSeq   int64
-	snapshotAt    time.Time // by the machine's clock, because the times of snapshots shape no state
+	snapshotAt    time.Time // by the machine's clock, because no state depends on the times of snapshots
 	publishedAt   time.Time
 	publishNeeded bool
 	partEvents    int // maximum number of events in one part of a delivery; tests use fewer
@@ -146,23 +146,24 @@ type Pipeline struct {
 // sourceState is the writer's state of one source.
 type sourceState struct {
 	cluster      string
-	events       [cluster.Orphan + 1]prometheus.Counter // number of events by verdict
+	events       [cluster.Orphan + 1]prometheus.Counter // counters of events, by verdict
 	hold         *holdback                              // nil for a source whose lines are in the order of events
-	waiting      []pendingCheckpoint                    // checkpoints that may not be committed yet
-	newest       []byte                                 // the newest checkpoint, whether it may be committed or not
+	waiting      []pendingCheckpoint                    // checkpoints that must not be committed yet
+	newest       []byte                                 // the newest checkpoint, including those in waiting
 	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
 	status       readmodel.SourceStatus
 	clock        *eventClock // nil for a followed journal
 }
 
-// pendingCheckpoint is a checkpoint that may be committed once all events up to a number have left the holdback.
+// pendingCheckpoint is a checkpoint that may be committed once all events up to the number event have left the
+// holdback.
 type pendingCheckpoint struct {
 	event      uint64
 	checkpoint []byte
 }
 
-// New returns a pipeline with empty pictures. If store is nil, nothing is stored. An error names the configuration key
-// whose value was refused.
+// New returns a pipeline with empty pictures, and publishes views of them. If store is nil, nothing is stored. An error
+// names the configuration key whose value was refused.
 func New(
 	cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics,
 ) (*Pipeline, error) {
@@ -270,14 +271,14 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil // stopped while the store could not be written; the next process reads the logs again
+			return nil // stopped while the store could not be written; the next process reads those log lines again
 		case err != nil:
 			return err
 		}
 	}
 }
 
-// doDueWork does the work that is due without a delivery.
+// doDueWork does the work that becomes due with time, without a delivery.
 func (p *Pipeline) doDueWork(ctx context.Context) error {
 	p.watchStore()
 	if err := p.releaseQuiet(ctx); err != nil {
@@ -292,8 +293,8 @@ func (p *Pipeline) doDueWork(ctx context.Context) error {
 	return nil
 }
 
-// Close ends background work. It is called after Run. The views remain available, and goroutines that wait for the next
-// one are woken.
+// Close ends background work. It is called after Run. The views remain available. Goroutines that wait for the next
+// view are woken.
 func (p *Pipeline) Close() {
 	for _, l := range p.writers {
 		l.close()
@@ -305,13 +306,13 @@ func (p *Pipeline) Close() {
 // pipeline until the next one has restored its state. Without Release, a reload would hold every state twice.
 func (p *Pipeline) Release() {
 	for _, l := range p.writers {
-		*l = clusterWriter{} // clear the value itself, because others may still refer to it
+		*l = clusterWriter{} // clear the value, because others may still point to it
 	}
 	p.writers = nil
 }
 
-// finish publishes the newest instant, and saves all state at an orderly end. The published views serve readers until
-// another writer has started.
+// finish publishes the newest instant, and saves all state, when Run ends in an orderly way. Readers use the published
+// views until another writer has started.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
 		p.publishAtOnce()
@@ -330,9 +331,9 @@ func (p *Pipeline) finish() error {
 	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: batch})
 }
 
-// step processes one delivery and the deliveries that wait behind it, in one transaction, or in several if the
-// deliveries are large. It ends after groupTime even if more deliveries wait. So views are published while the daemon
-// reads a long log or cannot keep up.
+// step processes one delivery and the deliveries that already wait in more. They are committed in one transaction, or
+// in several if they are large. step ends after groupTime even if more deliveries wait. So views are published while
+// the daemon reads a long log or cannot keep up.
 func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *source.Delivery) error {
 	begun := time.Now()
 	g := group{p: p, ctx: ctx, begun: begun}
@@ -414,11 +415,11 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
 	p.quarantine(d, &g.batch)
-	// A reader that waits for CaughtUp must not find an older picture.
+	// A reader that waits for CaughtUp must not get an older picture with it.
 	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
-	if d.Checkpoint == nil { // more events of the same batch follow
+	if d.Checkpoint == nil { // another delivery has the rest of the same lines
 		return nil
 	}
 	in.newest = d.Checkpoint
@@ -439,7 +440,7 @@ func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
 }
 
 // Storable returns an event in the form in which it is stored: times in UTC, long texts truncated. It returns an error
-// for an event that no store can keep, which would otherwise stop the daemon later.
+// for an event that no store can keep. Such an event would stop the daemon when it is committed.
 func Storable(ev job.Event) (job.Event, error) {
 	ev = clip(utc(ev))
 	if len(ev.ID) > maxText {
@@ -462,8 +463,8 @@ func (p *Pipeline) nextSeq() int64 {
 	return p.seq
 }
 
-// Flush releases the events that sources in order of submission still hold back. It is called after Run in a one-shot
-// run, when the logs have ended.
+// Flush applies all events that are still held back (see holdback), and publishes views. It is called after Run in a
+// one-shot run, when the logs have ended.
 func (p *Pipeline) Flush() {
 	var out output
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
@@ -474,7 +475,7 @@ func (p *Pipeline) Flush() {
 	p.publishAtOnce()
 }
 
-// note updates the status of the source.
+// note updates the status of the source after a delivery.
 func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	if d.CaughtUp {
 		in.status.CaughtUp = true
@@ -485,9 +486,9 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 }
 
-// checkpoint records the newest checkpoint of a source, and returns the newest one that may be committed now, nil if
-// there is none. All events before that checkpoint must have left the holdback. Lines after it are read again after a
-// restart; they are duplicates and change nothing.
+// checkpoint records the newest checkpoint of a source. It returns the newest of all checkpoints that may be committed
+// now, nil if there is none. A checkpoint may be committed once all events before it have left the holdback. Lines
+// after it are read again after a restart; they are duplicates and change nothing.
 func (in *sourceState) checkpoint(cp []byte) []byte {
 	if in.hold == nil {
 		return cp
@@ -506,7 +507,7 @@ func (in *sourceState) checkpoint(cp []byte) []byte {
 	return cp
 }
 
-// due reports whether a view that is owed can be made now.
+// due reports whether there is a cluster whose view is owed and can be made now.
 func (p *Pipeline) due() bool {
 	for _, l := range p.writers {
 		if l.due() {
@@ -516,7 +517,7 @@ func (p *Pipeline) due() bool {
 	return false
 }
 
-// publish makes the present state visible to readers. All parts of a view are of one instant.
+// publish publishes new views of all clusters. All parts of a view belong to one instant.
 func (p *Pipeline) publish() {
 	now := p.now()
 	old := p.views.Load()
@@ -548,7 +549,7 @@ func (p *Pipeline) publish() {
 	p.fresh.broadcast()
 }
 
-// asideOver reports whether a published condition set_aside has ended.
+// asideOver reports whether the condition set_aside of a source has ended, but is still published.
 func (p *Pipeline) asideOver() bool {
 	now := p.now()
 	for _, in := range p.sources {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// policyOf returns the policy with the given name in the configuration. For auto and the empty name known is false:
-// the policy is learnt. Any other name is an error.
+// policyOf returns the policy for a name in the configuration: fcfs, easy or priority. For auto and the empty name
+// known is false, because the policy is learnt. Any other name is an error.
 func policyOf(name string) (policy forward.Policy, known bool, err error) {
 	switch name {
 	case "fcfs":
@@ -24,7 +24,8 @@ func policyOf(name string) (policy forward.Policy, known bool, err error) {
 	return 0, false, fmt.Errorf("policy: there is no policy %q; there are auto, fcfs, easy, priority", name)
 }
 
-// policies returns the configured policies of pools, by the pools' names.
+// policies returns the policies that are configured for pools, by the pools' names. Pools without a configured policy
+// are left out.
 func policies(pools []cluster.PoolConfig) (map[string]engine.PoolConfig, error) {
 	out := map[string]engine.PoolConfig{}
 	for _, p := range pools {

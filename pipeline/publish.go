@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns the next view of the cluster, or nil if readers must keep the previous one: nothing has changed, or
-// there is no time now for a copy of the engine that includes the open instant. first is true as long as there is no
-// view.
+// next returns the next view of the cluster. It returns nil if readers must keep the previous view: nothing has
+// changed, or there is no time now for the copy of the engine that the view needs. first is true if there is no
+// previous view.
 func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -27,7 +27,7 @@ func (l *clusterWriter) next(first bool) *readmodel.View {
 	return l.view(e)
 }
 
-// view returns a view of the cluster, with the engine's view of the same instant.
+// view returns a view of the cluster. e is the engine's view of the same instant.
 func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	v := readmodel.New(readmodel.View{
 		View: l.state.View(), Models: l.fitted(), Scores: map[accuracy.Key]*accuracy.Score{},
@@ -40,10 +40,10 @@ func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	return v
 }
 
-// instantOver keeps a view of the instant that has ended, if readers wait for a newer view and there is still no time
-// for a copy of the engine. No copy is needed for that view, because the engine itself has all of the instant.
-// instantOver is called before the next event changes anything. It keeps at most one such view per published view,
-// because each costs as much as a published one.
+// instantOver makes a view of the instant that has just ended, if a view is owed and there is still no time for a copy
+// of the engine. The view needs no copy, because the engine itself has the whole instant. instantOver is called before
+// the next event changes anything. It makes at most one view between two publications, because each costs as much as a
+// published one.
 func (l *clusterWriter) instantOver() {
 	if !l.owed || l.over != nil || l.atOnce || l.ledger.preview.due() {
 		return
@@ -52,7 +52,7 @@ func (l *clusterWriter) instantOver() {
 }
 
 // publishAtOnce publishes the newest instant of every cluster, even if the copies of the engines are expensive. It is
-// called when no later event may come that would cause a publication.
+// called when perhaps no later event will cause a publication.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true
@@ -60,7 +60,7 @@ func (p *Pipeline) publishAtOnce() {
 	p.publish()
 }
 
-// owes reports whether the published view of any cluster is older than the cluster's state.
+// owes reports whether there is a cluster whose published view is older than its state.
 func (p *Pipeline) owes() bool {
 	for _, l := range p.writers {
 		if l.owed {
@@ -70,7 +70,8 @@ func (p *Pipeline) owes() bool {
 	return false
 }
 
-// present adds the forecast of the load to a view.
+// present adds the newest load forecast to a view. If all sources of the cluster are read to their ends, it also lets
+// the load forecast take a sample of the state.
 func (l *clusterWriter) present(v *readmodel.View) {
 	if l.load == nil {
 		return

@@ -25,20 +25,21 @@ import (
 const (
 	// pageEntries is the number of journal entries that a rebuild reads at once.
 	pageEntries = 2000
-	// loadSampled is the length of the last part of a history in which a fast replay learns the forecast of the load,
-	// with 4 samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
+	// loadSampled is the length of the last part of a history from which a fast replay learns the load forecast, with 4
+	// samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
 	loadSampled = 90 * 24 * time.Hour
-	// fewEntries is the maximum number of entries that the writer folds at the swap. All other work waits meanwhile.
+	// A rebuild goes on in the background until fewer than fewEntries journal entries are left. The writer folds these
+	// at the swap, while all its other work waits.
 	fewEntries = 200
 )
 
-// rebuilds are the running rebuilds by cluster. They are safe for concurrent use.
+// rebuilds has the rebuilds that are running or have failed, by cluster. It is safe for concurrent use.
 type rebuilds struct {
 	mu  sync.Mutex
 	all map[string]*rebuild
 }
 
-// of returns the newest rebuild of a cluster. It returns nil if there is none, or if it has succeeded.
+// of returns the newest rebuild of a cluster. It returns nil if there is none, or if that rebuild has succeeded.
 func (s *rebuilds) of(name string) *rebuild {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +69,8 @@ func (s *rebuilds) list() []*rebuild {
 	return out
 }
 
-// teaches reports whether a view is due because a history is being learnt, or because its learning has ended since
-// the last view.
+// teaches reports whether a view is due that shows the progress of learning a history, or its end. Such views are at
+// least teachingEvery apart.
 func (p *Pipeline) teaches() bool {
 	if time.Since(p.publishedAt) < teachingEvery {
 		return false
@@ -79,17 +80,18 @@ func (p *Pipeline) teaches() bool {
 		due = due || !r.endShown
 		select {
 		case <-r.over:
-			r.endShown = true // the view that is published now shows the end
+			r.endShown = true // the view that is now published shows the end
 		default:
 		}
 	}
 	return due
 }
 
-// unlearnt has the clusters whose published state does not include the history in force. It is safe for concurrent use.
+// unlearnt is the set of the clusters whose published state does not include the history in force. It is safe for
+// concurrent use.
 type unlearnt struct {
 	mu  sync.Mutex
-	all map[string]bool // the value is true if the state can be used and continued until another replaces it
+	all map[string]bool // by cluster: true if the state can be used and continued until another state replaces it
 }
 
 // of reports whether a cluster is in the set (ok), and whether its state is usable.
@@ -100,7 +102,8 @@ func (u *unlearnt) of(name string) (usable, ok bool) {
 	return usable, ok
 }
 
-// usable reports whether the published state of a cluster can be continued.
+// usable reports whether the published state of a cluster can be used and continued. It is true for clusters that are
+// not in the set.
 func (u *unlearnt) usable(name string) bool {
 	usable, ok := u.of(name)
 	return usable || !ok
@@ -121,16 +124,16 @@ func (u *unlearnt) remove(name string) {
 	delete(u.all, name)
 }
 
-// list returns the clusters of the set. The value of a cluster is true if its state is usable.
+// list returns a copy of the set. The value of a cluster is true if its state is usable.
 func (u *unlearnt) list() map[string]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return maps.Clone(u.all)
 }
 
-// rebuild builds a state of a cluster from its history and the journal in its own goroutine. The writer continues
-// meanwhile, and then takes over the finished state. If the history is damaged and there is no other state, a second
-// rebuild builds one from the journal alone.
+// rebuild builds a new state of a cluster from its history and the journal, in its own goroutine. The writer continues
+// meanwhile, and then takes over the finished state. If the history is damaged and the cluster has no usable state, a
+// second rebuild builds one from the journal alone.
 type rebuild struct {
 	name    string
 	history past.History // empty for a rebuild from the journal alone
@@ -140,36 +143,37 @@ type rebuild struct {
 	began   time.Time
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the goroutine has ended
-	over    chan struct{} // closed when the rebuilt state is published, or when the rebuild has failed with err
-	err     error         // why the history cannot be learnt
-	// endShown is true if a view was published after the end. Only the writer uses it.
+	over    chan struct{} // closed when the rebuilt state is published, or when the rebuild has failed
+	err     error         // why the history cannot be learnt; nil if it can
+	// endShown is true if a view was published after the rebuild ended. Only the writer uses it.
 	endShown bool
 	failed   atomic.Pointer[string]
 	done     atomic.Int64
 	total    atomic.Int64
 
-	// First only the goroutine uses the fields below, then only the writer.
-	broken   error // why the goroutine made no state
+	// The goroutine uses the fields below until it passes the rebuild to the writer. Then only the writer uses them.
+	broken   error // why the goroutine could not build a state; nil if it could
 	writer   *clusterWriter
 	events   *past.Events
 	jobs     *past.Gathering
 	gatherer gatherer
 	rows     []modelstore.Row
-	folded   int64 // number of folded events of the history
+	folded   int64 // number of events of the history that are folded
 	seq      int64 // number of the newest journal entry that was read
-	// raw is the number of the last entry that a state without the history wrote into the journal.
+	// raw is the number of the last journal entry that was written by a state without the history.
 	raw    int64
 	learnt past.Learnt
 }
 
-// beginRebuild starts the rebuild of a state with the history in force.
+// beginRebuild starts to rebuild the state of a cluster with the history in force. usable is true if the present state
+// can be used until then.
 func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) error {
 	h := p.histories.inForce[name]
 	r, err := p.newRebuild(name, *h)
 	if err != nil {
 		return err
 	}
-	r.raw, r.learnt.Seq = math.MaxInt64, -1 // both are set at the swap
+	r.raw, r.learnt.Seq = math.MaxInt64, -1 // the swap sets the final learnt.Seq
 	if learnt := p.histories.learnt[name]; learnt != nil && learnt.ID == h.ID {
 		r.raw, r.learnt = learnt.Seq, *learnt
 	}
@@ -177,8 +181,8 @@ func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) e
 	return nil
 }
 
-// beginWithoutHistory starts a rebuild from the journal alone, because the history cannot be learnt and there is no
-// other state. The entries are folded unchanged, as at a restart.
+// beginWithoutHistory starts to rebuild the state of a cluster from the journal alone, because its history cannot be
+// learnt and there is no usable state. why is the reason. The journal entries are folded unchanged, as at a restart.
 func (p *Pipeline) beginWithoutHistory(ctx context.Context, name string, why error) error {
 	r, err := p.newRebuild(name, past.History{})
 	if err != nil {
@@ -189,7 +193,7 @@ func (p *Pipeline) beginWithoutHistory(ctx context.Context, name string, why err
 	return nil
 }
 
-// newRebuild returns a rebuild of a cluster, without starting it.
+// newRebuild returns a rebuild of a cluster with the history h. It does not start the rebuild.
 func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	r := &rebuild{
 		name: name, history: h, plans: p.cfg.Replay, store: p.store, log: p.log, began: time.Now(),
@@ -211,8 +215,9 @@ func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	return r, nil
 }
 
-// startRebuild starts the goroutine, which passes the finished rebuild to the writer. If the rebuild fails, it is
-// passed to the writer only if no usable state exists; the writer then starts another rebuild.
+// startRebuild starts the goroutine of a rebuild, which passes the finished rebuild to the writer. If the rebuild
+// fails, the goroutine passes it to the writer only if there is no usable state. The writer then starts another
+// rebuild, without the history.
 func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
 	p.unlearnt.set(r.name, usable)
 	p.rebuilds.set(r.name, r)
@@ -235,7 +240,7 @@ func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
 	}()
 }
 
-// rebuildFails ends a rebuild without a state.
+// rebuildFails ends a rebuild that could not build a state.
 func (p *Pipeline) rebuildFails(r *rebuild, err error) {
 	r.writer.close()
 	if !r.withoutHistory() {
@@ -261,11 +266,12 @@ func (r *rebuild) stop() {
 	<-r.ended
 }
 
-// newestCost is the approximate cost of one of the newest jobs' events in a fast replay, relative to the cost of an
-// older event. It was 15 on SDSC-SP2.
+// newestCost is the approximate cost of an event in the last part of a fast replay, which makes forecasts, relative to
+// the cost of an earlier event. It was measured on SDSC-SP2.
 const newestCost = 15
 
-// work returns the cost of the given number of events, from the first, in units of an older event.
+// work returns the cost of the first events of a rebuild, of which the number is given. The unit is the cost of an
+// early event of a fast replay, otherwise of any event.
 func (r *rebuild) work(events int64) float64 {
 	if r.history.Mode != past.Fast || r.history.Submissions == 0 {
 		return float64(events)
@@ -278,8 +284,8 @@ func (r *rebuild) work(events int64) float64 {
 	return float64(events) + (newestCost-1)*max(0, newest)
 }
 
-// progress returns the progress of the rebuild. usable is true if another state serves answers. The remaining time is
-// estimated from the time that the events took so far, and from the costs of all events.
+// progress returns the progress of the rebuild. usable is true if the cluster has a usable state meanwhile. The
+// remaining time is estimated from the time so far and from the costs of the folded and of the remaining events.
 func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: usable}
 	if text := r.failed.Load(); text != nil {
@@ -296,8 +302,8 @@ func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	return t
 }
 
-// fold folds history and journal, except the newest entries. While the store fails, it tries again from where it
-// stopped.
+// fold folds history and journal, except the newest entries. While the store fails, it tries again and goes on from the
+// place where it stopped.
 func (r *rebuild) fold(ctx context.Context) error {
 	if r.writer.load != nil {
 		r.writer.load.BeginReplay(nil)
@@ -329,7 +335,7 @@ func (r *rebuild) foldRest(ctx context.Context) error {
 			return err
 		}
 		if next == nil && r.folded == r.history.Events && len(entries) < fewEntries && last >= r.history.After {
-			return r.storeJobs(ctx) // the writer folds the newest entries
+			return r.storeJobs(ctx) // the writer folds the remaining entries
 		}
 		if err := r.foldPage(ctx, entries, last); err != nil {
 			return err
@@ -337,7 +343,8 @@ func (r *rebuild) foldRest(ctx context.Context) error {
 	}
 }
 
-// plan announces the length of the replay to the engine if it need not replay all of it in full.
+// plan prepares engine and load forecast for a fast replay, if the history is to be learnt that way. They are informed
+// which part of the history they must follow in full.
 func (r *rebuild) plan() {
 	if l := r.writer.ledger; l != nil && r.history.Mode == past.Fast {
 		plan := r.plans
@@ -349,11 +356,11 @@ func (r *rebuild) plan() {
 	}
 }
 
-// errPageFull ends the reading of a page. Without it one call would read the store for minutes.
+// errPageFull ends the reading of a page early. A call that read the whole journal could take minutes.
 var errPageFull = errors.New("the page is full")
 
-// page reads the next entries of the cluster, and returns the number of the last entry read, including those of other
-// clusters.
+// page reads the next journal entries, and returns those of the cluster, at most pageEntries. last is the number of the
+// last entry that was read, of any cluster.
 func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last int64, err error) {
 	last = r.seq
 	err = r.store.Replay(ctx, r.seq, func(e modelstore.Entry) error {
@@ -376,8 +383,8 @@ func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last in
 	return entries, max(last, min(newest, r.history.After)), err // the numbers after the last entry may be unused
 }
 
-// foldPage folds entries of the journal. Before each entry it folds the earlier events of the history. last is the
-// number of the last entry that was read.
+// foldPage folds journal entries of the cluster. Before each entry it folds the earlier events of the history. last is
+// the number of the last journal entry that was read, of any cluster.
 func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
 	for i := range entries {
 		if ctx.Err() != nil {
@@ -396,7 +403,7 @@ func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last
 	return r.storeRows(ctx)
 }
 
-// foldEntry folds one entry of the journal.
+// foldEntry folds one entry of the journal, after the events of the history that come before it.
 func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
 	until := e.Event.Time
 	if e.Seq > r.history.After {
@@ -418,8 +425,9 @@ func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
 	return nil
 }
 
-// derivedAgain reports whether an entry is a derived event that a state without the history wrote. Such events are
-// skipped: the rebuilt state derives them again, or has the real events from the history.
+// derivedAgain reports whether a journal entry of a state without the history must be skipped, because that state
+// derived the event from other events. The rebuilt state derives such an event again, or has the real one from the
+// history.
 func derivedAgain(ev *job.Event) bool {
 	if !ev.Derived {
 		return false
@@ -457,8 +465,8 @@ func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 	}
 }
 
-// endHistory ends the replay that plan began. It does so only once. It returns an error if the store does not have
-// the whole history.
+// endHistory ends the fast replay that plan began, if it has not ended yet. It returns an error if the store does not
+// have the whole history.
 func (r *rebuild) endHistory() error {
 	if r.folded != r.history.Events {
 		return fmt.Errorf("the store has %d of its %d events: %w", r.folded, r.history.Events, modelstore.ErrCorrupt)
@@ -469,7 +477,7 @@ func (r *rebuild) endHistory() error {
 	return nil
 }
 
-// take folds one event.
+// take folds one event of the history or the journal, and keeps the rows that it completes.
 func (r *rebuild) take(ev job.Event, source string) {
 	out := output{rows: r.rows}
 	number := max(1, r.seq) // rows have numbers from 1
@@ -477,7 +485,8 @@ func (r *rebuild) take(ev job.Event, source string) {
 	r.rows = out.rows
 }
 
-// storeRows stores the rows that were made so far, if there are many. It does not change existing rows.
+// storeRows stores the rows that were completed so far, if there are at least pageEntries. Rows that the store has
+// already are not changed.
 func (r *rebuild) storeRows(ctx context.Context) error {
 	if len(r.rows) < pageEntries {
 		return nil
@@ -489,7 +498,7 @@ func (r *rebuild) storeRows(ctx context.Context) error {
 	return nil
 }
 
-// storeJobs stores the jobs of the history.
+// storeJobs stores the jobs that left while the history was folded.
 func (r *rebuild) storeJobs(ctx context.Context) error {
 	return r.jobs.Save(func(n int, data []byte) error {
 		c := modelstore.HistoryChunk{Cluster: r.name, ID: r.history.ID, Part: past.JobsPart, N: n, Data: data}
@@ -497,7 +506,7 @@ func (r *rebuild) storeJobs(ctx context.Context) error {
 	})
 }
 
-// gatherer collects the jobs that leave while the history is folded.
+// gatherer is an observer that collects the jobs that leave while the history is folded.
 type gatherer struct {
 	to *past.Gathering // nil while the journal is folded
 }

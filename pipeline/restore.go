@@ -12,12 +12,13 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// fingerprintKey is the key of the fingerprint of the configuration that shaped the stored snapshots.
+// fingerprintKey is the key under which the store has the fingerprint of the configuration that its snapshots depend
+// on.
 const fingerprintKey = "fingerprint"
 
-// Restore restores the state at the end of the store's journal: the newest snapshot, then a replay of later entries. If
-// the fingerprint of the configuration that shapes state has changed, the snapshots are dropped and the whole journal
-// is replayed. Existing rows of the ledger are not changed.
+// Restore restores the state at the end of the store's journal: it loads the newest snapshot and replays the later
+// entries. If the fingerprint differs from the stored one, a configuration key on which state depends has changed. Then
+// the snapshots are dropped and the whole journal is replayed. Existing rows of the ledger are not changed.
 func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if p.store == nil {
 		return nil
@@ -41,7 +42,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err := p.beginLoads(ctx); err != nil {
 		return err
 	}
-	for _, l := range p.writers { // nothing is looked up, because the journal has every derived event too
+	for _, l := range p.writers { // look up forgotten jobs only in histories: the journal has the derived events
 		l.known, l.recall = func(id string) (cluster.Left, bool) { return p.remembered(l.state.Name(), id) }, l.known
 		defer func() { l.known = l.recall }()
 	}
@@ -55,7 +56,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	return nil
 }
 
-// replay folds the journal entries after a number, and returns their count.
+// replay folds the journal entries after the number from. It returns how many it has folded.
 func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err error) {
 	last, err := p.store.LastSeq(ctx)
 	if err != nil {
@@ -103,13 +104,13 @@ func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) err
 	return p.store.SetMeta(ctx, fingerprintKey, fingerprint)
 }
 
-// restoredFrom describes the origin of a restored state.
+// restoredFrom describes where restored states come from. seq is the number of the last entry that they include.
 type restoredFrom struct {
 	seq      int64
 	restored bool // the state comes from a snapshot
 }
 
-// restoreSnapshot loads the newest usable snapshot, if there is one.
+// restoreSnapshot restores all clusters from the newest usable snapshot, if there is one.
 func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	snap, err := p.store.Latest(ctx)
 	var damaged *modelstore.DamagedError
@@ -151,7 +152,8 @@ func (p *Pipeline) logUnusable(cluster string, err error) {
 		zap.Error(err))
 }
 
-// dropSnapshots deletes unusable snapshots. A follower does not, because only the writer may.
+// dropSnapshots deletes all snapshots, because they are unusable. A follower keeps them, because only the collecting
+// daemon may delete them.
 func (p *Pipeline) dropSnapshots(ctx context.Context) error {
 	if p.cfg.Follows {
 		return nil

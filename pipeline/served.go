@@ -9,11 +9,11 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// servedForecasts keeps the forecasts of the waiting jobs. Each view has an immutable copy, with exactly the waiting
-// jobs of the view.
+// servedForecasts has the forecasts of the waiting jobs, in several parts. Each view has an immutable copy with exactly
+// its waiting jobs. Copies share the parts that have not changed.
 type servedForecasts struct {
 	parts  readmodel.Forecasts
-	shared [readmodel.ForecastParts]bool // true for a part that the newest view has, too
+	shared [readmodel.ForecastParts]bool // true for a part that the newest view has too
 	copied readmodel.Forecasts           // the copy in the newest view; nil if a forecast has changed since that view
 }
 
@@ -27,7 +27,7 @@ func (b *servedForecasts) drop(j *cluster.Job) {
 	delete(b.change(k), k)
 }
 
-// change returns the part of a job, which may be changed: no view has it.
+// change returns the part that has the key k. The caller may change it, because no view has this part.
 func (b *servedForecasts) change(k readmodel.JobKey) map[readmodel.JobKey]*readmodel.Served {
 	if b.parts == nil {
 		b.parts = make(readmodel.Forecasts, readmodel.ForecastParts)
@@ -54,7 +54,7 @@ func (b *servedForecasts) snapshot() readmodel.Forecasts {
 	return b.copied
 }
 
-// show adds the forecast of a waiting job.
+// show puts the forecast of a waiting job, or the reason why there is none yet, among the served forecasts.
 func (l *ledger) show(o *openForecast) {
 	if !o.Closed.IsZero() || o.Part || o.Renamed {
 		return

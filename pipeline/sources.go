@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// AddSource adds a source before its first delivery, and before Run.
+// AddSource adds a source. It must be called before Run, and so before the first delivery of the source.
 func (p *Pipeline) AddSource(s source.Config) {
 	p.addSource(s)
 	p.publish()
@@ -28,11 +28,12 @@ func (p *Pipeline) addSource(s source.Config) {
 	p.sources[s.Name] = in
 }
 
-// OpenSources opens readers of other sources at the committed checkpoints. Then it stops the readers of the
-// pipeline's present sources. It returns the new sources. After an error the old readers must still be running.
+// OpenSources opens the readers of new sources at the committed checkpoints, which it gets by the names of sources.
+// Then it stops the readers of the pipeline's present sources, and returns the new sources. After an error the old
+// readers must still be running.
 type OpenSources func(checkpoints map[string][]byte) ([]source.Config, error)
 
-// sourceSwap is a call of ReplaceSources.
+// sourceSwap is a call of ReplaceSources, passed to the goroutine of Run.
 type sourceSwap struct {
 	ctx  context.Context // context of the call
 	open OpenSources
@@ -40,9 +41,9 @@ type sourceSwap struct {
 }
 
 // ReplaceSources replaces all sources while Run is running. The state stays in memory. The writer calls open between
-// two transactions, so that the checkpoints cover all processed deliveries. Waiting deliveries of the old readers are
-// dropped. The new readers read the lines of those deliveries again, and duplicate records count once, as after a
-// restart. The new readers must not deliver before ReplaceSources returns.
+// two transactions, so that the checkpoints cover all processed deliveries. Deliveries of the old readers that still
+// wait are dropped. The new readers read their lines again, and duplicate records count once, as after a restart. The
+// new readers must not deliver before ReplaceSources returns.
 //
 // ReplaceSources returns the error of open, the error of the store, or the cause of ctx if the writer is busy until
 // ctx ends. Nothing has changed in these cases.
@@ -56,7 +57,7 @@ func (p *Pipeline) ReplaceSources(ctx context.Context, open OpenSources) error {
 	}
 }
 
-// swapSources executes a replacement.
+// swapSources executes a call of ReplaceSources.
 func (p *Pipeline) swapSources(s *sourceSwap, deliveries <-chan *source.Delivery) {
 	next, err := p.openSources(s)
 	if err != nil {
@@ -82,7 +83,7 @@ func (p *Pipeline) swapSources(s *sourceSwap, deliveries <-chan *source.Delivery
 	s.done <- nil
 }
 
-// openSources opens other sources at the committed checkpoints.
+// openSources calls s.open with the committed checkpoints, and returns the new sources.
 func (p *Pipeline) openSources(s *sourceSwap) ([]source.Config, error) {
 	saved := map[string][]byte{}
 	if p.store != nil {

@@ -15,14 +15,15 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// These are the operations that may fail, as the first words of a condition's reason.
+// These texts name the operations that may fail. The reason of a condition begins with one of them.
 const (
 	cannotWrite = "cannot write the database"
 	cannotRead  = "cannot read the database"
 )
 
-// lookup searches the journal for a job that the fold has forgotten. It waits for the store, because a record that is
-// read twice must not count twice. If the store fails permanently, the batch is abandoned.
+// lookup searches the journal for a job that the fold has forgotten. While the store fails, lookup waits, because a
+// record that is read twice must not count twice. If the store fails permanently, p.broken is set and the open
+// transaction is abandoned.
 func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	if p.broken != nil {
 		return cluster.Left{}, false
@@ -35,8 +36,8 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	return lastLife(id, keys)
 }
 
-// persist repeats an operation of the store until it succeeds or fails for good. Readers use the published views in
-// the meantime.
+// persist repeats an operation of the store until it succeeds, fails permanently, or ctx ends. problem says what cannot
+// be done until then. Readers use the published views in the meantime.
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
 	defer p.storeWorks()
 	defer p.heartbeat.beat() // a writer that waits for the store is alive
@@ -81,7 +82,7 @@ func (p *Pipeline) storeWorks() {
 	}
 }
 
-// verifyEvery is the time between two checks of the database file while nothing is stored.
+// verifyEvery is the time between two checks of the database file if nothing is stored meanwhile.
 const verifyEvery = time.Second
 
 // watchStore checks at intervals whether the database file is in its place, and records the result.
@@ -94,8 +95,8 @@ func (p *Pipeline) watchStore() {
 	}
 }
 
-// verifyStore reports whether the database file is in its place. If it is not, a condition reports that until the
-// file is back.
+// verifyStore reports whether the database file is in its place. If it is not, there is a condition until the file is
+// back.
 func (p *Pipeline) verifyStore() bool {
 	p.verifiedAt = time.Now()
 	err := modelstore.Verify(p.store)
@@ -114,8 +115,8 @@ func (p *Pipeline) verifyStore() bool {
 // StoreFails reports whether an operation on the database is being retried. It may be called from any goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
-// hopeless reports whether trying again cannot help: the store is damaged or closed, another daemon owns it now, or it
-// refuses the data.
+// hopeless reports whether an error of the store is permanent: the store is damaged or closed, another daemon owns it
+// now, or it refuses the data.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
@@ -123,7 +124,8 @@ func hopeless(err error) bool {
 		errors.Is(err, modelstore.ErrLeaseLost) || errors.As(err, &invalid) || errors.As(err, &seq)
 }
 
-// lastLife finds the last attempt of a job that has ended.
+// lastLife returns the last attempt of a job that has ended, from the keys of its journal entries. It returns false if
+// there are none.
 func lastLife(id string, keys []modelstore.Key) (cluster.Left, bool) {
 	if len(keys) == 0 {
 		return cluster.Left{}, false
@@ -161,8 +163,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// commit stores the batch, with a snapshot if one is due. While the store cannot be written, commit tries again and
-// nothing new is processed. Readers use the published views in the meantime.
+// commit stores the batch, and a snapshot if one is due. While the store cannot be written, commit tries again, and no
+// new event is processed. Readers use the published views in the meantime.
 func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil
@@ -195,7 +197,7 @@ func (p *Pipeline) snapshotDue() bool {
 		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
 }
 
-// snapshot saves all clusters as of the newest entry.
+// snapshot returns a snapshot of all clusters after the newest journal entry.
 func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
 	parts := map[string][]byte{}
 	for _, l := range p.writers {
@@ -207,8 +209,8 @@ func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
 	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
 }
 
-// prune deletes journal entries, rows of the ledger and events of histories that are older than their retentions, after
-// a snapshot.
+// prune deletes journal entries, rows of the ledger and events of histories that are older than their retentions. It
+// does so only after the snapshot snap was stored; nil for none.
 func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 	if snap == nil {
 		return

@@ -6,25 +6,25 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// viewAge is the maximum age, in event time, of a kept view that is used for a later submission.
+// viewAge is the maximum age, in event time, of a kept view that is used for a later submission too.
 const viewAge = time.Second
 
-// maxSecondViews is a number of kept views. If there are at least as many, a view is used for submissions up to
-// viewAgeMax after it, otherwise only up to viewAge.
+// If at least maxSecondViews views are kept, the newest one is used for submissions up to viewAgeMax after it.
+// Otherwise it is used only up to viewAge after it.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second
 )
 
-// submissionView is the engine's view at one instant. It is kept to forecast jobs that were submitted then and whose
-// size, queue or dependencies become known only later, for example in Slurm's next listing.
+// submissionView is the engine's view at one instant. It is kept for late forecasts of jobs that were submitted then:
+// their size, queue or dependencies become known only later, for example from Slurm's next listing.
 type submissionView struct {
 	At   time.Time
 	View *engine.View
 }
 
-// current returns the view for the forecast of a job submitted at the open instant. It may be a kept view; its maximum
-// age depends on the events alone.
+// current returns the view to keep for a job submitted at the open instant. It may be an earlier kept view that is not
+// too old. Its maximum age depends on the events alone, so every run uses the same views.
 func (l *ledger) current() *submissionView {
 	kept := map[*submissionView]bool{}
 	for _, o := range l.late {

@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// swap replaces the published state by the state of a finished rebuild. After an error the daemon cannot continue.
+// swap replaces the published state of a cluster by the state of a finished rebuild. After an error the daemon cannot
+// continue.
 func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if p.rebuilds.of(r.name) != r {
 		return nil // another rebuild has begun since
@@ -36,7 +37,7 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	}
 	r.jobs = nil
 	p.observeWriters()
-	go old.close() // in the background, because trees may be in training
+	go old.close() // in the background, because it waits for the training of trees
 	if r.withoutHistory() {
 		p.unlearnt.set(r.name, true)
 	} else {
@@ -45,7 +46,7 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if err := p.storeSwap(ctx, r); err != nil {
 		return err
 	}
-	if r.withoutHistory() { // keep the rebuild in the list, because it has the reason why the history failed
+	if r.withoutHistory() { // keep the rebuild in p.rebuilds: it has the reason of the failure
 		p.log.Warn("the state of a cluster is built from the journal alone: import its history again",
 			zap.String("cluster", r.name), zap.Error(r.err))
 	} else {
@@ -58,8 +59,9 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	return nil
 }
 
-// giveUp ends a failed rebuild. If there is no other state, it starts a rebuild from the journal alone. If the failed
-// rebuild was already from the journal alone, giveUp returns an error, and the daemon cannot continue.
+// giveUp ends a rebuild that failed because of why. If the cluster has no usable state, it starts a rebuild from the
+// journal alone. If the failed rebuild was itself from the journal alone, giveUp returns an error, and the daemon
+// cannot continue.
 func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
 	defer p.rebuildFails(r, why)
 	switch {
@@ -71,7 +73,7 @@ func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
 	return p.beginWithoutHistory(ctx, r.name, why)
 }
 
-// catchUp folds the rest of the journal.
+// catchUp folds the rest of the journal, up to the entry with the number to.
 func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 	for r.seq < to {
 		entries, last, err := r.page(ctx)
@@ -88,8 +90,8 @@ func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 	return nil
 }
 
-// adopt replaces the writer of a cluster by the writer of a rebuild. It keeps the forecasts that were really served:
-// the forecasts of waiting jobs, and the outcomes of forecasts made live.
+// adopt prepares the writer of a rebuild to take the place of the cluster's writer, old. It keeps the forecasts that
+// were really served: those of waiting jobs, and the outcomes of forecasts made live.
 func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	w := r.writer
 	w.known, w.recall, w.journal = old.known, old.recall, true
@@ -106,7 +108,8 @@ func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	}
 }
 
-// storeSwap stores the new state, from which the next process starts.
+// storeSwap stores the rows and the state of a rebuild, so that the next process starts from them. Then it drops the
+// unused histories.
 func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
 	batch := modelstore.Batch{Rows: r.rows}
 	r.rows = nil
@@ -128,12 +131,13 @@ func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
 	})
 }
 
-// keepServed copies the really served forecasts from the ledger of the previously published state.
+// keepServed replaces forecasts of the rebuilt ledger by those that were really served, which are in the ledger old of
+// the state published so far.
 func (l *ledger) keepServed(old *ledger) {
 	numbers := l.record.Decisions.TakeLive(old.record.Decisions)
 	for _, o := range l.pending {
 		if was := old.open[o.Job.ID]; was != nil && was.Job.Attempt == o.Job.Attempt {
-			o.Live = was.Live // the new forecast is made after the swap
+			o.Live = was.Live // the forecast itself is made after the swap
 		}
 	}
 	for id, o := range l.open {
@@ -155,7 +159,7 @@ func (l *ledger) keepServed(old *ledger) {
 	}
 }
 
-// stopRebuilds stops the running rebuilds; the next process starts them again.
+// stopRebuilds stops the running rebuilds. The next process starts them from the beginning.
 func (p *Pipeline) stopRebuilds() {
 	for _, r := range p.rebuilds.list() {
 		r.stop()

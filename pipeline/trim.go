@@ -15,13 +15,14 @@ import (
 const (
 	// trimEvery is how often the history of a cluster is searched for events that are too old, in event time.
 	trimEvery = 24 * time.Hour
-	// trimMost is the maximum number of chunks of a history that are dropped at once, while all else waits.
+	// trimMost is the maximum number of chunks of a history that are dropped at once, while the writer's other work
+	// waits.
 	trimMost = 50
 )
 
-// trimHistories drops the oldest events of histories, in whole chunks, if they are older than the retention. States
-// that have learnt those events do not change; a later rebuild begins with the remaining events. A history that has
-// only older events was imported on purpose, from an archive, and is kept.
+// trimHistories drops the oldest events of histories, in whole chunks, if these events are older than HistoryRetention.
+// States that have learnt them do not change; a later rebuild begins with the remaining events. A history is kept if
+// all its events are older: it was imported on purpose, from an archive.
 func (p *Pipeline) trimHistories(ctx context.Context) error {
 	for name, w := range p.writers {
 		h := p.histories.inForce[name]
@@ -50,8 +51,8 @@ func (p *Pipeline) trimHistories(ctx context.Context) error {
 	return nil
 }
 
-// putTrimmed puts in force a history without its oldest chunks, and then empties those chunks. If a crash prevents
-// that, they remain but are never read.
+// putTrimmed puts in force the history now, which is the history before without its oldest chunks. Then it empties
+// those chunks in the store. If a crash prevents that, they remain but are never read.
 func (p *Pipeline) putTrimmed(ctx context.Context, name string, before, now *past.History) error {
 	text, err := json.Marshal(now)
 	if err != nil {
