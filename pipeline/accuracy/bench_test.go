@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// BenchmarkSummary measures the time and the memory of GET /v1/accuracy, for a ledger of 100,000 rows with 512 queues
-// and three other methods.
+// BenchmarkSummary measures the time and the memory of the summary for GET /v1/accuracy. The ledger has 100,000 rows
+// with 512 queues and three other methods.
 func BenchmarkSummary(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const rows, queues = 100_000, 512

@@ -7,31 +7,32 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Blocking adds up the time in which a waiting job did not compete: it was held, waited for another job, had a later
-// begin time, or was blocked by a limit or a missing resource. The JSON of a Blocking is stored.
+// Blocking adds up the time in which a waiting job did not compete for processors: it was held, waited for another job,
+// had a later begin time, or was blocked by a limit or a missing resource. The JSON of a Blocking is stored.
 //
-// The sum is as exact as the records. Logs record holds at their time resolution. A listing of the queue (squeue) shows
-// a hold or a release up to one interval between listings late. Only a hold in the first listings of a job counts from
-// the submission, because a scheduler may show a new job as competing until it has examined it. An eligible time that
-// the scheduler reports is exact and takes precedence.
+// The sum is as exact as the records. Logs record holds with the resolution of their times. A listing of the queue
+// (squeue) shows a hold or a release late, by up to the interval between two listings. A hold in the first listings of
+// a job counts from the submission, because a scheduler may show a new job as competing until it has examined the job.
+// An eligible time that the scheduler reports is exact and takes precedence.
 type Blocking struct {
-	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason. ByLog is true
-	// if a log recorded the hold when it happened, and false if a listing showed it later.
+	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason why it does not
+	// compete. ByLog is true if a log recorded the hold when it happened, and false if a listing showed the hold later.
 	Since time.Time `json:"since,omitzero"`
 	Cause job.Cause `json:"cause,omitempty"`
 	ByLog bool      `json:"by_log,omitempty"`
-	// First is the total length of the ended blocked times that began before the job was eligible. Later is the total
-	// length of the ended ones that began afterwards. Until is the end of the newest ended one.
+	// First is the total length of the blocked times that have ended and began before the job was eligible. Later is
+	// the total length of those that have ended and began afterwards. Until is the end of the newest of all these.
 	First time.Duration `json:"first,omitempty"`
 	Later time.Duration `json:"later,omitempty"`
 	Until time.Time     `json:"until,omitzero"`
-	// Eligible is the eligible time in the newest record; it may lie in the future. Once is the first reported eligible
-	// time that had already passed when it was reported. The job never competed before Once.
+	// Eligible is the eligible time in the newest record; it may lie in the future. Once is the first eligible time
+	// that had already passed when it was reported. The job did not compete before Once.
 	Eligible time.Time `json:"eligible,omitzero"`
 	Once     time.Time `json:"once,omitzero"`
 }
 
-// Observe applies a change of a waiting job that was submitted at the given time. after is the job after the change.
+// Observe applies a change of a job that waits or starts. before and after are the job before and after the change,
+// submit is the time of its submission.
 func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit time.Time) {
 	if !after.Eligible.IsZero() {
 		if b.Eligible = after.Eligible; b.Once.IsZero() && !b.Eligible.After(ev.Time) {
@@ -56,9 +57,10 @@ func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit tim
 	}
 }
 
-// release ends the current blocked time, at the latest at the given instant.
+// release ends the blocked time that began at Since. It ends at the given instant, or at the eligible time if the
+// scheduler reported an earlier one.
 func (b *Blocking) release(at time.Time) {
-	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // only the scheduler knows when such a blocked time ends
+	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // the scheduler's eligible time is the end of these
 	if onHold && b.Eligible.After(b.Since) && b.Eligible.Before(at) {
 		at = b.Eligible
 	}

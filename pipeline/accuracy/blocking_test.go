@@ -12,7 +12,7 @@ import (
 
 func second(s int) time.Time { return time.Unix(1_000_000_000+int64(s), 0).UTC() }
 
-// waits is a job that was submitted at second 100, together with its Blocking.
+// waits is a job that was submitted at second 100, with its Blocking.
 type waits struct {
 	job      cluster.Job
 	blocking Blocking
@@ -44,8 +44,8 @@ func (w *waits) told(kind job.Kind, at int, change func(*job.Event)) {
 	w.blocking.Observe(&ev, &before, &after, w.job.Submit)
 }
 
-// TestBlockingByHand checks the blocked times of jobs that wait from second 100 to second 1000 against values worked
-// out by hand.
+// TestBlockingByHand checks the blocked times of some jobs against values worked out by hand. The jobs wait from second
+// 100 to second 1000.
 func TestBlockingByHand(t *testing.T) {
 	listed := func(reason string) func(*job.Event) { return func(ev *job.Event) { ev.Reason = reason } }
 	settled := func(ev *job.Event) { ev.Settled = "Priority" }
@@ -117,8 +117,8 @@ func TestBlockingByHand(t *testing.T) {
 	}
 }
 
-// TestBlockingLaws proves three properties of the blocked time for all holds that a log can have: it is the total
-// length of the holds, to the second; a query does not change it; it is never longer than the wait.
+// TestBlockingLaws proves three properties of the blocked time, whatever the holds of the log are: it is the total
+// length of the holds, to the second; calls of Of do not change it; it is never longer than the wait.
 func TestBlockingLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, held := newWaits(), make([]bool, 1000)

@@ -10,18 +10,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Waiting is a job that waits, with the forecast that was made at its submission.
+// Waiting is a waiting job, with the forecast that was made at its submission.
 type Waiting struct {
 	Queue     string
 	Procs     int
 	Submit    time.Time
-	Quantiles []float64 // in the form of a ledger row
+	Quantiles []float64 // as in a ledger row: seconds, waittime.Never for infinite ones
 	Peers     []modelstore.Peer
 	Replayed  bool
 }
 
-// Same reports whether two forecasts of one job are the same. It compares slices by their memory, because quantiles and
-// peers do not change once they are made.
+// Same reports whether two values of one job are equal. Slices count as equal only if they share their memory, because
+// quantiles and peers are not modified once they are made.
 func (w *Waiting) Same(as *Waiting) bool {
 	return w.Queue == as.Queue && w.Procs == as.Procs && w.Submit.Equal(as.Submit) && w.Replayed == as.Replayed &&
 		sameMemory(w.Quantiles, as.Quantiles) && sameMemory(w.Peers, as.Peers)
@@ -30,24 +30,24 @@ func (w *Waiting) Same(as *Waiting) bool {
 // sameMemory reports whether two slices have the same length and the same elements in memory.
 func sameMemory[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// LevelCoverage reports the outcomes of the quantiles of one level as of an instant. The histogram has the
-// submissions whose quantile has passed.
+// LevelCoverage counts the outcomes of the quantiles of one level, as of an instant. The histogram has the submissions
+// whose quantile has passed.
 type LevelCoverage struct {
 	coverage.OutcomeHistogram
-	// Of the missed submissions, Waiting counts jobs that still wait, and Left counts jobs that were cancelled after
-	// the quantile.
+	// Waiting and Left are parts of the missed submissions: Waiting counts the jobs that still wait, Left the jobs that
+	// were cancelled after their quantile had passed.
 	Waiting, Left int64
 	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that started or were cancelled
-	// before their quantile passed. Both kinds are decided when their quantiles pass.
+	// before their quantile passed. The quantiles of both kinds of jobs are decided when they pass.
 	Undecided, Early int64
 }
 
-// Coverage reports the outcomes of the forecasts of some submissions as of an instant, by level.
+// Coverage counts the outcomes of the forecasts of some submissions, as of an instant, by level.
 type Coverage []LevelCoverage
 
 func newCoverage() Coverage { return make(Coverage, len(waittime.Levels())) }
 
-// add counts a submission with its quantiles.
+// add counts a submission with its quantiles, one for each level.
 func (c Coverage) add(s coverage.Submission, quantiles []float64) {
 	for i, q := range quantiles {
 		c[i].add(s, finiteQuantile(q))
@@ -80,7 +80,8 @@ func (c Coverage) merge(o Coverage) {
 	}
 }
 
-// finiteQuantile returns a quantile of the ledger in seconds; "never" counts as a year.
+// finiteQuantile returns a quantile of the ledger in seconds. The value waittime.Never is replaced by
+// waittime.ScoredNever, a year.
 func finiteQuantile(q float64) float64 {
 	if q == waittime.Never {
 		return waittime.ScoredNever
@@ -88,21 +89,21 @@ func finiteQuantile(q float64) float64 {
 	return q
 }
 
-// submissionOf returns the state of a row's job as known at an instant.
+// submissionOf returns the submission of a row's job for judging its quantiles as of an instant.
 func submissionOf(row *modelstore.Row, asOf time.Time) coverage.Submission {
 	return coverage.Submission{
 		Age: asOf.Sub(row.Submit).Seconds(), Waited: row.WaitSeconds, Started: row.Outcome == modelstore.Started,
 	}
 }
 
-// MethodCoverage is the coverage of one method's forecasts.
+// MethodCoverage is the coverage of the forecasts of one method.
 type MethodCoverage struct {
 	Method string
 	Coverage
 }
 
-// Submissions reports the outcomes of the forecasts of some submissions: of the served forecasts, and of other
-// methods that had an answer.
+// Submissions counts the outcomes of the forecasts of some submissions: of the served forecasts, and of the forecasts
+// of other methods, where these had one.
 type Submissions struct {
 	Served Coverage
 	Peers  []MethodCoverage
@@ -141,13 +142,14 @@ type WaitingPast struct {
 	Past    []int64
 }
 
-// NewWaitingPast returns counts of zero.
+// NewWaitingPast returns a WaitingPast of no jobs.
 func NewWaitingPast() WaitingPast { return WaitingPast{Past: make([]int64, len(waittime.Levels()))} }
 
-// NewWaitingByMade returns counts of zero for forecasts that were made live (index 0) and after the fact (index 1).
+// NewWaitingByMade returns counts of no jobs: index 0 is for forecasts that were made live, index 1 for those that were
+// made after the fact (see MadeIndex).
 func NewWaitingByMade() *[2]WaitingPast { return &[2]WaitingPast{NewWaitingPast(), NewWaitingPast()} }
 
-// Add counts a job as of an instant.
+// Add counts a waiting job as of an instant.
 func (c *WaitingPast) Add(w *Waiting, asOf time.Time) {
 	c.Waiting++
 	s := coverage.StillWaiting(asOf.Sub(w.Submit).Seconds())

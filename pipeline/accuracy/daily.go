@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// DailyWaits collects the waits of started jobs by queue and by the day of the start in a time zone.
+// DailyWaits collects the waits of started jobs by queue and by the day on which they started in a time zone.
 type DailyWaits struct {
 	zone  *time.Location
 	waits map[queueDay][]float64 // seconds

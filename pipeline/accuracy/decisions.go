@@ -13,45 +13,46 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// maxFollowed is the maximum number of forecasts with open quantiles, to limit memory. Further forecasts are not
-// followed. This is decided at the submission, so it does not depend on how long a job waits.
+// maxFollowed is the maximum number of forecasts that are followed at a time, to limit memory. Further forecasts are
+// not followed. This is decided at the submission, so it does not depend on how long a job waits.
 const maxFollowed = 100_000
 
-// Decisions counts the outcome of each quantile when the quantile passes. It exists for the metrics, which cannot read
-// the ledger. It is not safe for concurrent use. Its JSON is stored.
+// Decisions counts the outcome of each quantile at the time when the quantile passes. It exists for the metrics, which
+// cannot read the ledger. It is not safe for concurrent use. Its JSON is stored.
 //
 // Every forecast is followed until its highest quantile has passed, even if its job has started or left before. The
-// counts are kept for ever. The newest outcomes of each queue and level are also kept as histograms.
+// counts are kept forever. The newest outcomes of each queue and level are also kept as histograms.
 type Decisions struct {
-	// Followed are the forecasts with open quantiles, by number. Next is the number of the next forecast.
+	// Followed has the forecasts with open quantiles (those that have not passed yet), by number. Next is the number of
+	// the next forecast.
 	Followed map[uint64]*followed `json:"followed,omitempty"`
 	Next     uint64               `json:"next"`
 	// Unfollowed is the number of forecasts that were not followed because too many were followed already.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
-	// Counts has the decided forecasts by queue and size. Newest has the newest of them by queue.
+	// Counts has the counts of decided forecasts, by queue and size. Newest has the newest decided forecasts, by queue.
 	Counts map[Key]*DecidedCounts  `json:"counts,omitempty"`
 	Newest map[string]*newestByAge `json:"newest,omitempty"`
 
 	due dueHeap
 }
 
-// NewDecisions returns empty Decisions.
+// NewDecisions returns Decisions without forecasts.
 func NewDecisions() *Decisions {
 	return &Decisions{Followed: map[uint64]*followed{}, Next: 1, Counts: map[Key]*DecidedCounts{},
 		Newest: map[string]*newestByAge{}}
 }
 
-// DecidedCounts counts decided forecasts by outcome and level. Index 0 has the forecasts that were made live, index 1
+// DecidedCounts counts decided forecasts by level and outcome. Index 0 has the forecasts that were made live, index 1
 // those that were made after the fact.
 type DecidedCounts [2][]coverage.OutcomeCounts
 
-// NewDecidedCounts returns counts of zero.
+// NewDecidedCounts returns counts of no forecasts.
 func NewDecidedCounts() *DecidedCounts {
 	levels := len(waittime.Levels())
 	return &DecidedCounts{make([]coverage.OutcomeCounts, levels), make([]coverage.OutcomeCounts, levels)}
 }
 
-// SumDecided returns the counts of several groups together.
+// SumDecided returns the sums of the counts of several groups.
 func SumDecided(groups []*DecidedCounts) *DecidedCounts {
 	sum := NewDecidedCounts()
 	for _, g := range groups {
@@ -70,11 +71,11 @@ func (c *DecidedCounts) clone() *DecidedCounts {
 	return &DecidedCounts{slices.Clone(c[0]), slices.Clone(c[1])}
 }
 
-// NewestDecided has the newest decided forecasts of a queue, up to 1000 of each level. Index 0 has the forecasts that
-// were made live, index 1 those that were made after the fact.
+// NewestDecided has histograms of the outcomes of a queue's newest decided forecasts, up to 1000 for each level. Index
+// 0 has the forecasts that were made live, index 1 those that were made after the fact.
 type NewestDecided [2][]*coverage.OutcomeHistogram
 
-// SumNewest returns the newest forecasts of several queues together.
+// SumNewest returns the sums of the histograms of several queues.
 func SumNewest(queues []*NewestDecided) *NewestDecided {
 	var sum NewestDecided
 	for made := range sum {
@@ -93,7 +94,7 @@ func SumNewest(queues []*NewestDecided) *NewestDecided {
 // (replayed), 0 if they were made live.
 func MadeIndex(replayed bool) int { return int(count(replayed)) }
 
-// followed is a forecast some of whose quantiles have not passed.
+// followed is a forecast with open quantiles: they have not passed yet.
 type followed struct {
 	Number    uint64    `json:"-"`
 	Queue     string    `json:"queue"`
@@ -101,18 +102,18 @@ type followed struct {
 	Replayed  bool      `json:"replayed,omitempty"`
 	Submit    time.Time `json:"submit"`
 	Quantiles []float64 `json:"quantiles"`
-	// Done has a bit for each level that is decided.
+	// Done has a bit for each level. The bit is set if the level is decided.
 	Done uint64 `json:"done,omitempty"`
 	// Closed is true once the job has started or left, which was Waited seconds after its submission.
 	Closed  bool    `json:"closed,omitempty"`
 	Started bool    `json:"started,omitempty"`
 	Waited  float64 `json:"waited,omitempty"`
 
-	due   time.Time // time at which the next quantile passes
-	place int       // index in the heap
+	due   time.Time // time at which the next open quantile passes
+	place int       // index in the heap Decisions.due
 }
 
-// passes returns the time at which a quantile passes, rounded up to the resolution.
+// passes returns the time at which the quantile q passes: the submission plus q, rounded up to the resolution.
 func (f *followed) passes(q float64) time.Time {
 	return f.Submit.Add(time.Duration(math.Ceil(finiteQuantile(q)/resolution) * resolution * float64(time.Second)))
 }
@@ -122,7 +123,7 @@ func (f *followed) open(level int) bool {
 	return f.Done&(1<<level) == 0 && !math.IsNaN(f.Quantiles[level])
 }
 
-// schedule sets due to the next open quantile. It returns false if there is none.
+// schedule sets due to the time at which the next open quantile passes. It returns false if no quantile is open.
 func (f *followed) schedule() bool {
 	found := false
 	for l, q := range f.Quantiles {
@@ -133,7 +134,7 @@ func (f *followed) schedule() bool {
 	return found
 }
 
-// decide calls fn with the outcome of each open level whose quantile has passed at the instant.
+// decide calls fn with the outcome of each open level whose quantile passes at or before the instant.
 func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, age float64)) {
 	s := coverage.StillWaiting(0)
 	if f.Closed {
@@ -150,7 +151,8 @@ func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, a
 	}
 }
 
-// Follow begins to follow a forecast, and returns its number; 0 if there are too many already.
+// Follow begins to follow a forecast, and returns its number. It returns 0 if too many are followed already, or if the
+// forecast has no quantiles.
 func (d *Decisions) Follow(w *Waiting) uint64 {
 	if len(d.Followed) >= maxFollowed {
 		d.Unfollowed++
@@ -167,16 +169,16 @@ func (d *Decisions) Follow(w *Waiting) uint64 {
 	return f.Number
 }
 
-// Update changes the queue or size of a job.
+// Update changes the queue and the size of the job of a followed forecast.
 func (d *Decisions) Update(number uint64, queue string, procs int) {
 	if f := d.Followed[number]; f != nil {
 		f.Queue, f.Procs = queue, procs
 	}
 }
 
-// Close records that the job of a forecast has started, or left without a start, after the given number of seconds. The
-// quantiles replace those of the forecast, because the size of the job may have become known since. With no quantiles
-// the forecast is no longer followed.
+// Close records that the job of a forecast has started, or left without a start, after it waited for the given number
+// of seconds. The quantiles replace those of the forecast, because the size of the job may have become known since.
+// Without quantiles the forecast is no longer followed.
 func (d *Decisions) Close(number uint64, waited float64, started bool, quantiles []float64) {
 	f := d.Followed[number]
 	if f == nil {
@@ -237,18 +239,18 @@ func (c *DecidedCounts) add(made, level int, o coverage.Outcome) {
 	to.Censored += count(o == coverage.Censored)
 }
 
-// Decided has the outcomes of forecasts as of an instant. It is immutable.
+// Decided has the counts of Decisions as of an instant. It is immutable.
 type Decided struct {
 	Counts map[Key]*DecidedCounts
 	Newest map[string]*NewestDecided
-	// Followed is the number of forecasts with an open quantile. Unfollowed is the number of forecasts that were not
-	// followed because too many were followed already.
+	// Followed is the number of forecasts that are followed. Unfollowed is the number of forecasts that were not
+	// followed because there were too many.
 	Followed   int
 	Unfollowed int64
 }
 
-// AsOf returns the outcomes of all forecasts as of the newest instant. A quantile that passes exactly at that instant
-// counts by the present state, although more events of the instant may follow.
+// AsOf returns the counts as of the newest instant. A quantile that passes exactly at that instant counts by the
+// present state, although more events of the instant may follow. AsOf does not change d.
 func (d *Decisions) AsOf(at time.Time) Decided {
 	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
 		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}
@@ -279,7 +281,7 @@ func (d *Decisions) AsOf(at time.Time) Decided {
 	return out
 }
 
-// newestCopy returns a copy of the newest forecasts of a queue, which may have none yet.
+// newestCopy returns a copy of the newest decided forecasts of a queue. It is empty if there are none.
 func (d *Decisions) newestCopy(queue string) *newestByAge {
 	if n := d.Newest[queue]; n != nil {
 		return n.clone()
@@ -287,12 +289,12 @@ func (d *Decisions) newestCopy(queue string) *newestByAge {
 	return newNewestByAge()
 }
 
-// passed returns the followed forecasts with a quantile that has passed at the instant. It returns them in the order
-// in which they are decided.
+// passed returns the followed forecasts that have an open quantile which passes at or before the instant. They are in
+// the order in which they are to be decided.
 func (d *Decisions) passed(at time.Time) []*followed {
 	var out []*followed
 	var from func(place int)
-	from = func(place int) { // children in the heap do not pass sooner than their parent
+	from = func(place int) { // in the heap, no child is due before its parent
 		if place >= len(d.due) || d.due[place].due.After(at) {
 			return
 		}
@@ -305,11 +307,11 @@ func (d *Decisions) passed(at time.Time) []*followed {
 	return out
 }
 
-// errDecisions means that saved decisions cannot be used.
+// errDecisions means that saved Decisions are damaged.
 var errDecisions = errors.New("what became of forecasts is damaged")
 
-// Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older versions saved
-// none, so d may be nil; it then returns empty Decisions.
+// Restored returns saved Decisions in a usable form, or an error if a part of them is damaged. Older versions of the
+// program saved none. So d may be nil, and Restored then returns Decisions without forecasts.
 func (d *Decisions) Restored() (*Decisions, error) {
 	out := NewDecisions()
 	if d == nil {
@@ -343,10 +345,11 @@ func (d *Decisions) Restored() (*Decisions, error) {
 	return out, nil
 }
 
-// dueHeap orders forecasts by the time at which their next quantile passes.
+// dueHeap is a heap of forecasts, ordered by the time at which their next open quantile passes.
 type dueHeap []*followed
 
-// byDue orders by the instant of the next quantile, then by number. A save and restore must not change the order.
+// byDue compares by the time at which the next open quantile passes, then by number, so that saving and restoring does
+// not change the order.
 func byDue(a, b *followed) int {
 	if c := a.due.Compare(b.due); c != 0 {
 		return c

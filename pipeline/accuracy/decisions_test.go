@@ -47,8 +47,8 @@ func lives(rng *rand.Rand, n int) []life {
 	return out
 }
 
-// play passes jobs to decisions in the order of a log, up to an instant that stays open. If again is not nil, the
-// decisions are saved and restored whenever it returns true.
+// play passes the events of jobs to d in the order of a log, up to the instant upTo, which stays open, and returns the
+// decisions. If again is not nil, they are saved and restored whenever again returns true.
 func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *Decisions {
 	numbers := make([]uint64, len(jobs))
 	for now := 0; now <= upTo; now++ {
@@ -81,7 +81,8 @@ func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *D
 	return d
 }
 
-// oracle counts the same outcomes from the full list of jobs, level by level, as of an instant.
+// oracle returns the counts that Decisions must have as of an instant. It computes them from the full list of jobs,
+// level by level.
 func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDecided) {
 	counts, newest := map[Key]*DecidedCounts{}, map[string]*NewestDecided{}
 	for _, j := range jobs {
@@ -126,8 +127,8 @@ func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDe
 	return counts, newest
 }
 
-// TestDecisionsAgreeWithTheList proves that at random instants the running counts equal those from the full list of
-// jobs, however the log was cut and however often the decisions were saved and restored.
+// TestDecisionsAgreeWithTheList proves that at a random instant the running counts equal those from the full list of
+// jobs, no matter how often the decisions were saved and restored.
 func TestDecisionsAgreeWithTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -190,8 +191,8 @@ func TestDecisionsNewest(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreBounded proves that forecasts beyond maxFollowed are counted but not followed, and that followed
-// forecasts stay.
+// TestDecisionsAreBounded proves that forecasts beyond maxFollowed are not followed but counted in Unfollowed, and that
+// the followed forecasts stay.
 func TestDecisionsAreBounded(t *testing.T) {
 	d := NewDecisions()
 	six := []float64{10, 10, 10, 10, 10, 10}
@@ -208,8 +209,9 @@ func TestDecisionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDecisionsOfAJobWhoseSizeComesLate proves that new quantiles, which a job gets if its size becomes known at the
-// start, decide the levels that have not passed yet. A forecast that then has no quantiles is no longer followed.
+// TestDecisionsOfAJobWhoseSizeComesLate covers a job that gets new quantiles because its size becomes known at its
+// start. It proves that the levels that are still open are decided by the new quantiles, and that a forecast without
+// new quantiles is no longer followed.
 func TestDecisionsOfAJobWhoseSizeComesLate(t *testing.T) {
 	d := NewDecisions()
 	n := d.Follow(&Waiting{Queue: "a", Submit: sec(0), Quantiles: []float64{50, 60, 70, 80, 90, 100}})

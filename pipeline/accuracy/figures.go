@@ -13,14 +13,14 @@ import (
 // resolution is the resolution of the waits in logs, in seconds.
 const resolution = 1
 
-// Figures has the errors of the forecasts of started jobs, by level. The shares that quantiles covered are in
+// Figures has the errors of the forecasts of started jobs, by level. How often waits stayed below their quantiles is in
 // Coverage, which counts all jobs.
 type Figures struct {
 	// N is the number of jobs.
 	N int64 `json:"n"`
-	// LogPinball is the sum of the pinball loss of ln(wait + 60 s).
+	// LogPinball has, for each level, the sum of the pinball losses on the scale ln(wait + 60 s).
 	LogPinball []float64 `json:"log_pinball"`
-	// Within2 counts the waits that are within a factor 2 of the median, both with 60 s added.
+	// Within2 counts the waits that are within a factor 2 of their medians, after 60 s are added to both.
 	Within2 int64 `json:"within_2"`
 }
 
@@ -53,7 +53,7 @@ func (f *Figures) merge(o *Figures) {
 	}
 }
 
-// SumFigures returns the figures of several groups of jobs together. There must be at least one group.
+// SumFigures returns the sums of the figures of several groups of jobs. There must be at least one group.
 func SumFigures(groups []*Figures) *Figures {
 	sum := newFigures(len(groups[0].LogPinball))
 	for _, f := range groups {
@@ -78,7 +78,7 @@ func count(yes bool) int64 {
 	return 0
 }
 
-// loss is the pinball loss of ln(wait + 60 s).
+// loss returns the pinball loss of a quantile on the scale ln(wait + 60 s).
 func loss(level, quantile, wait float64) float64 {
 	return waittime.Pinball(level, math.Log(quantile+waittime.Shift), math.Log(wait+waittime.Shift))
 }

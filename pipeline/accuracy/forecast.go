@@ -10,13 +10,13 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Forecast is the forecast of a job that has not started yet, or that started before enough was known of the job. The
-// JSON of a Forecast is stored.
+// Forecast is the forecast of a job without a ledger row yet: the job still waits, or it started before enough was
+// known of it. The JSON of a Forecast is stored.
 type Forecast struct {
-	// Job is replaced, never modified: the picture may refer to the same value.
+	// Job is replaced by changes of the job, never modified: the picture may refer to the same value.
 	Job  *cluster.Job `json:"job"`
 	Live bool         `json:"live,omitempty"`
-	// Sized is true if the size was known at the instant of the submission.
+	// Sized is true if the job's size was known at the end of the instant of its submission.
 	Sized bool `json:"sized,omitempty"`
 	// Made is true once the forecast is made: at the end of the instant of the submission, or later, when the job's
 	// size and queue and the jobs on which it depends have become known.
@@ -24,51 +24,53 @@ type Forecast struct {
 	// Entered is true once the job has been passed to the engine.
 	Entered bool     `json:"entered,omitempty"`
 	Answers []Answer `json:"answers,omitempty"`
-	// Last is the forecast for the last task of an array. Answers has those for the first task.
+	// Last is the forecast for the last task of an array; nil for none. Answers has the forecasts for the first task.
 	Last *Answer `json:"last,omitempty"`
-	// Rest is true once the tasks of an array other than the first have been passed to the engine.
+	// Rest is true once all tasks of an array but the first have been passed to the engine.
 	Rest bool `json:"rest,omitempty"`
-	// Parts is the number of tasks that have records of their own. Part is true for the forecast of such a task.
+	// Parts is the number of tasks of an array that got records of their own. Part is true for the forecast of the
+	// first such task.
 	Parts int  `json:"parts,omitempty"`
 	Part  bool `json:"part,omitempty"`
 	// Renamed is true once the last task has taken over the array's record.
 	Renamed bool `json:"renamed,omitempty"`
-	// Closed is the time at which the job started or left, if that was before the forecast was made. Started is true
-	// if the job started.
+	// Closed is the time at which the job started or left; zero while it waits. Started is true if the job started.
 	Closed  time.Time `json:"closed,omitzero"`
 	Started bool      `json:"started,omitempty"`
-	// Ended is true if the job has also ended before its forecast was made.
+	// Ended is true if the job has also ended, before its forecast was made.
 	Ended bool `json:"ended,omitempty"`
-	// Followed is the number of the forecast in Decisions, 0 if it is not followed.
+	// Followed is the number of the forecast in Decisions, 0 if it is not followed there.
 	Followed uint64 `json:"followed,omitempty"`
 	// After is true if the forecast was made after the job had started or left, because too little was known of the job
 	// before.
 	After bool `json:"after,omitempty"`
-	// BehindUnknown are the ids of the newest jobs that waited at the submission and whose size or queue was unknown
-	// then. When this job becomes known, those that are known by then count as ahead of it in the engine.
+	// BehindUnknown are ids of jobs that waited at the submission and whose size or queue was unknown then, at most the
+	// newest ones. When this job's own size and queue become known, the engine counts the jobs known by then as ahead
+	// of it.
 	BehindUnknown []string `json:"behind_unknown,omitempty"`
-	// KeptBeside is true if a limit would keep the job from starting beside the jobs that ran at its submission and
+	// KeptBeside is true if a limit would keep the job from starting while the jobs run that ran at its submission and
 	// those of BehindUnknown.
 	KeptBeside bool `json:"kept_beside,omitempty"`
 	// OnHold is true if the job did not compete at its submission: it was held, had a later begin time, or waited for
 	// other jobs in a way that cannot be simulated.
 	OnHold bool `json:"on_hold,omitempty"`
-	// Throttled is true if the limit on running tasks of the array has fallen since the forecast was made.
+	// Throttled is true for an array whose limit on running tasks delays its last tasks: when the forecast was made,
+	// the array had at least as many other tasks as the limit allows.
 	Throttled bool `json:"throttled,omitempty"`
 	// Blocking adds up the time in which the job has not competed so far.
 	Blocking Blocking `json:"blocking,omitzero"`
-	// Light is true for a job of an imported history that the fast replay (engine.Replay) did not forecast. Such a
-	// job gets no row.
+	// Light is true for a job of an imported history that the fast replay (engine.Replay) did not forecast. Such a job
+	// gets no row.
 	Light bool `json:"light,omitempty"`
 }
 
-// DetailsKnown reports whether the job's size and queue are known, so that the forecast can be made. A job without a
-// queue counts as known if its size came with the submission: such a log has no queues at all.
+// DetailsKnown reports whether the job's size and queue are known, so that the forecast can be made. A missing queue
+// does not matter if the size came with the submission: such a log has no queues at all.
 func (f *Forecast) DetailsKnown() bool {
 	return f.Job.Procs > 0 && !f.Job.Unsized && (!f.Job.Unqueued || f.Sized)
 }
 
-// Scored returns the answer by which the job is scored.
+// Scored returns the answer by which the job is scored. For an array that is the answer for the last task.
 func (f *Forecast) Scored() Answer {
 	switch {
 	case f.Last != nil && !f.Part:
@@ -89,7 +91,8 @@ func (f *Forecast) Waiting() (w Waiting, ok bool) {
 	return f.asMade()
 }
 
-// asMade returns the forecast as it was made, also for a job that has left.
+// asMade returns the forecast that was made, even if the job has started or left since. ok is false if none was
+// possible.
 func (f *Forecast) asMade() (w Waiting, ok bool) {
 	a := f.Scored()
 	if n := len(f.Answers); n > 1 && f.Job.Procs < 1 {
@@ -123,8 +126,9 @@ func (f *Forecast) Row(cluster string, levels []float64) modelstore.Row {
 	return row
 }
 
-// predicted returns the forecast cause of the wait if the job had to wait. For an array it is the cause of its first
-// task.
+// predicted returns the predicted cause of the wait, if the job had to wait; NoCause without a forecast. For an array
+// it is the cause of the first task's wait. Holds and limits that the engine's forecast did not consider take
+// precedence.
 func (f *Forecast) predicted(a *Answer) job.Cause {
 	cause := a.Cause
 	if f.Last != nil && len(f.Answers) == 1 {
@@ -136,25 +140,25 @@ func (f *Forecast) predicted(a *Answer) job.Cause {
 	case f.OnHold:
 		return job.OnHold
 	case f.Throttled && f.startsSoon():
-		return job.LimitReached // once the first task has started, the scheduler's reason is that of the other tasks
+		return job.LimitReached // then the scheduler's reason is that of the other tasks
 	case cause == job.Resources && f.KeptBeside:
 		return job.LimitReached
 	}
 	return cause
 }
 
-// noticed is a wait of a job in seconds. The reason of a shorter wait is not observed, because schedulers need up to
-// this time to examine all waiting jobs.
+// noticed is the shortest wait, in seconds, whose reason can be observed. Schedulers need up to this time to examine
+// all waiting jobs.
 const noticed = 8
 
-// startsSoon reports whether the median start of the first task of an array comes before the reason of its wait is
-// observed.
+// startsSoon reports whether the first task of an array will probably start before the reason of its wait can be
+// observed: the median of its wait is shorter than noticed.
 func (f *Forecast) startsSoon() bool {
 	return len(f.Answers) == 1 && len(f.Answers[0].Quantiles) > waittime.Median &&
 		f.Answers[0].Quantiles[waittime.Median] < noticed
 }
 
-// OtherTasks returns the number of an array's submitted tasks without the first one; 0 if the job is not an array.
+// OtherTasks returns the number of submitted tasks of an array, not counting the first; 0 if the job is not an array.
 func (f *Forecast) OtherTasks() int {
 	switch {
 	case f.Part:
@@ -169,7 +173,7 @@ func (f *Forecast) OtherTasks() int {
 	return max(0, f.Job.Tasks-1)
 }
 
-// WaitingTasks returns how many of the other tasks still wait under the array's name.
+// WaitingTasks returns how many of the other tasks (see OtherTasks) still wait in the array's record.
 func (f *Forecast) WaitingTasks() int {
 	if f.Parts > 0 { // the first task has a record of its own
 		return max(1, f.Job.Tasks)

@@ -8,17 +8,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// newestByAge has the newest decided forecasts of a queue by level, with separate lists of live and replayed ones. Each
-// list has all forecasts as long as there are at most 1000, and the newest 901 to 1000 afterwards. They are counted in
-// blocks, as in a Window.
+// newestByAge has the outcomes of the newest decided forecasts of a queue by level. Live and replayed forecasts are
+// separate, at the indices of MadeIndex. Of each kind it has all forecasts as long as there are at most 1000, and the
+// newest 901 to 1000 afterwards. They are counted in blocks, as in a Window.
 type newestByAge [2][]decidedWindow
 
-// decidedWindow holds the newest outcomes of one level.
+// decidedWindow has the newest outcomes of one level.
 type decidedWindow struct {
 	// Blocks are the outcomes of at most windowBlock consecutive forecasts each, the oldest first.
 	Blocks []coverage.OutcomeHistogram `json:"blocks,omitempty"`
 
-	all *coverage.OutcomeHistogram // sum of all blocks, nil if it is out of date; never modified
+	all *coverage.OutcomeHistogram // sum of all blocks, nil if it must be computed; never modified
 }
 
 func newNewestByAge() *newestByAge {
@@ -57,7 +57,7 @@ func (n *newestByAge) clone() *newestByAge {
 	return &out
 }
 
-// sum returns the sum of the outcomes of each level. It computes only the sums that have changed.
+// sum returns, for each level, the sum of its blocks. It computes only the sums that have changed.
 func (n *newestByAge) sum() *NewestDecided {
 	var out NewestDecided
 	for made := range n {
@@ -76,7 +76,8 @@ func (n *newestByAge) sum() *NewestDecided {
 	return &out
 }
 
-// check returns an error if saved windows are damaged.
+// check returns an error if n, which was read from saved state, is damaged. levels is the number of levels that it must
+// have.
 func (n *newestByAge) check(levels int) error {
 	if n == nil {
 		return errDecisions

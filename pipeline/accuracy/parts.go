@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Parts scores the forecasts of the two parts of a wait, the eligible and the blocked one. It counts the jobs for which
-// both parts are known.
+// Parts has the scores of the forecasts of the two parts of a wait, the eligible and the blocked one. It counts jobs
+// whose rows have both parts.
 type Parts struct {
-	// Whole is the whole wait (eligible plus blocked), for comparison on the same jobs.
+	// Whole has the scores of the whole wait (eligible plus blocked) of the same jobs, for comparison.
 	Whole    PartScore `json:"whole"`
 	Eligible PartScore `json:"eligible"`
 	Blocked  PartScore `json:"blocked"`
@@ -19,8 +19,8 @@ type Parts struct {
 	Reasons ReasonCounts `json:"reasons"`
 }
 
-// PartScore scores the forecasts of one part of the wait, for jobs that have started. Unlike Coverage it leaves out
-// jobs that still wait: the blocked time of a job is known only at its start.
+// PartScore has the scores of the forecasts of one part of the wait, for jobs that have started. Jobs that still wait
+// count in Coverage, but not here: the blocked time of a job is known only at its start.
 type PartScore struct {
 	Figures
 	// Below counts, by level, the jobs whose part was shorter than the quantile rounded down to the resolution. UpTo
@@ -29,7 +29,7 @@ type PartScore struct {
 	UpTo  []int64 `json:"up_to"`
 	// Nonzero counts the jobs for which this part was at least as long as the resolution.
 	Nonzero int64 `json:"nonzero"`
-	// Seconds is the sum of this part over all jobs.
+	// Seconds is the sum of this part of the wait over all jobs, in seconds.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
@@ -37,12 +37,13 @@ type PartScore struct {
 // of Causes.
 type ReasonCounts [5][5]int64
 
-// Causes returns the causes that are distinguished.
+// Causes returns the causes that ReasonCounts distinguishes.
 func Causes() []job.Cause {
 	return []job.Cause{job.Resources, job.Priority, job.LimitReached, job.OnHold, job.Unavailable}
 }
 
-// Agreed returns the number of jobs, and the number of those whose predicted cause is that of the settled reason.
+// Agreed returns the number of all jobs, and the number of jobs whose predicted cause is the cause of their settled
+// reason.
 func (r *ReasonCounts) Agreed() (jobs, agreed int64) {
 	for p := range r {
 		for s, n := range r[p] {
@@ -66,7 +67,7 @@ func newPartScore(levels int) PartScore {
 	return PartScore{Figures: newFigures(levels), Below: make([]int64, levels), UpTo: make([]int64, levels)}
 }
 
-// NewParts returns empty scores.
+// NewParts returns the scores of no jobs. levels is the number of levels.
 func NewParts(levels int) *Parts {
 	return &Parts{Whole: newPartScore(levels), Eligible: newPartScore(levels), Blocked: newPartScore(levels)}
 }
@@ -97,8 +98,8 @@ func (p *PartScore) add(levels, quantiles []float64, seconds float64) {
 	}
 }
 
-// Coverage returns the share of the parts below the quantile of a level, and the share of those up to it. Without jobs
-// it returns 0 and 1.
+// Coverage returns two shares of jobs: those whose part of the wait was below the quantile of the level, and those
+// whose part was at most the quantile. Without jobs it returns 0 and 1.
 func (p *PartScore) Coverage(level int) coverage.Interval {
 	if p.N == 0 {
 		return coverage.Interval{Low: 0, High: 1}
@@ -145,7 +146,7 @@ func (p *Parts) clone() *Parts {
 	return &c
 }
 
-// sound reports whether saved scores have the given number of levels; nil is sound.
+// sound reports whether scores from saved state have the given number of levels. Nil is sound too.
 func (p *Parts) sound(levels int) bool {
 	if p == nil {
 		return true

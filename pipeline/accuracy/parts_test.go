@@ -22,8 +22,8 @@ func started(wait, blocked float64, whole, blockedForecast, eligible []float64) 
 		Parts: &modelstore.Parts{BlockedSeconds: blocked, Blocked: blockedForecast, Eligible: eligible}}
 }
 
-// TestPartsByHand checks losses and coverage of three jobs that are scored in all parts against values worked out by
-// hand.
+// TestPartsByHand checks losses and coverage of the whole wait and of its parts against values worked out by hand.
+// Three of the jobs are scored.
 func TestPartsByHand(t *testing.T) {
 	s := NewScore(2)
 	// Of 100 s, 60 s are blocked. The eligible part is 40 s, exactly the median.
@@ -75,7 +75,7 @@ func TestPartsByHand(t *testing.T) {
 			t.Errorf("%s: the .9 quantile covers %v, want %v", c.name, got, c.high)
 		}
 	}
-	// The scores of the whole wait also count the row of the older program, which has no parts.
+	// The score s also counts the row of the older program, which has no parts.
 	if s.N != 4 || s.Censored != 1 || s.Unforecast != 1 {
 		t.Errorf("whole waits: %+v", s)
 	}
@@ -84,8 +84,8 @@ func TestPartsByHand(t *testing.T) {
 	}
 }
 
-// TestReasonCounts proves that predicted causes are counted by the class of the settled reason. Jobs without a
-// predicted cause or without a settled reason are not counted.
+// TestReasonCounts proves that jobs are counted by their predicted cause and by the cause of their settled reason. Jobs
+// without a predicted cause or without a settled reason are not counted.
 func TestReasonCounts(t *testing.T) {
 	s := NewScore(2)
 	for _, c := range [][2]string{
@@ -192,7 +192,8 @@ func TestPartsSaved(t *testing.T) {
 	}
 }
 
-// TestPredictedCause proves which predicted cause a row gets, depending on the other data of the submission.
+// TestPredictedCause proves which predicted cause a row gets, depending on the cause from the engine and on the other
+// data of the forecast.
 func TestPredictedCause(t *testing.T) {
 	soon, late := []float64{0, 0, 7, 9, 99, 999}, []float64{20, 20, 20, 60, 60, 60}
 	last := &Answer{Procs: 1, Quantiles: late, Cause: job.LimitReached}

@@ -7,15 +7,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Record has the scores of one cluster. They are updated as the rows of the cluster are written. A Record is not safe
-// for concurrent use. Its JSON is stored.
+// Record has the scores of one cluster. They are updated when a row of the cluster is written. A Record is not safe for
+// concurrent use. Its JSON is stored.
 type Record struct {
-	// Scores are by queue and size class.
+	// Scores has the scores by queue and size class.
 	Scores map[Key]*Score `json:"scores"`
-	// Recent has the newest scored forecasts by queue. State that older versions saved lacks them; they begin empty
-	// then.
+	// Recent has the figures of the newest scored forecasts by queue. State that older versions saved lacks them; they
+	// are empty then.
 	Recent map[string]*Window `json:"recent,omitempty"`
-	// Decisions counts the outcomes of quantiles. State that older versions saved lacks them, too.
+	// Decisions counts the outcomes of quantiles. State that older versions saved lacks it too.
 	Decisions *Decisions `json:"decisions,omitempty"`
 }
 
@@ -24,7 +24,7 @@ func NewRecord() Record {
 	return Record{Scores: map[Key]*Score{}, Recent: map[string]*Window{}, Decisions: NewDecisions()}
 }
 
-// Add scores a row.
+// Add adds the scores of a row.
 func (r *Record) Add(row *modelstore.Row) {
 	key := Key{Queue: row.Queue, Size: waittime.SizeClass(row.Procs)}
 	s := r.Scores[key]
@@ -44,21 +44,22 @@ func (r *Record) Add(row *modelstore.Row) {
 	w.add(row.Levels, row.Quantiles, row.WaitSeconds)
 }
 
-// Follow begins to follow a forecast, if it has been made.
+// Follow begins to follow a forecast in Decisions, unless no forecast was possible. It sets f.Followed.
 func (r *Record) Follow(f *Forecast) {
 	if w, ok := f.asMade(); ok {
 		f.Followed = r.Decisions.Follow(&w)
 	}
 }
 
-// Close scores the row of a forecast whose job started or left.
+// Close adds the scores of row, which is the row of the forecast f. The job has started or left.
 func (r *Record) Close(f *Forecast, row *modelstore.Row) {
 	r.Decisions.Update(f.Followed, row.Queue, row.Procs)
 	r.Decisions.Close(f.Followed, row.WaitSeconds, f.Started, row.Quantiles)
 	r.Add(row)
 }
 
-// Snapshot returns copies that later rows do not change: the scores, and the figures of the newest forecasts by queue.
+// Snapshot returns copies that later rows do not change: the scores by queue and size class, and the figures of the
+// newest scored forecasts by queue.
 func (r *Record) Snapshot() (scores map[Key]*Score, newest map[string]*Figures) {
 	scores = make(map[Key]*Score, len(r.Scores))
 	for key, s := range r.Scores {

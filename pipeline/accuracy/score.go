@@ -10,20 +10,20 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// recent is the number of newest scored forecasts from which the median error is computed.
+// recent is the number of forecasts from which the median error is computed: the newest scored ones.
 const recent = 1000
 
-// Key names the jobs of one queue and size class.
+// Key identifies the jobs of one queue and size class.
 type Key struct {
 	Queue string
 	// Size is one of waittime.SizeClasses.
 	Size string
 }
 
-// MarshalText writes the key of a saved score.
+// MarshalText returns the form in which the key is saved: the size, a space, and the queue.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.Size + " " + k.Queue), nil }
 
-// UnmarshalText reads the key of a saved score.
+// UnmarshalText reads a key that MarshalText wrote.
 func (k *Key) UnmarshalText(text []byte) error {
 	size, queue, ok := strings.Cut(string(text), " ")
 	if !ok {
@@ -36,11 +36,11 @@ func (k *Key) UnmarshalText(text []byte) error {
 // SizeRank returns the index of a size class, from 0; -1 for an unknown name.
 func SizeRank(size string) int { return slices.Index(waittime.SizeClasses(), size) }
 
-// Score has the scores of the forecasts of some jobs.
+// Score has the scores of the forecasts of a group of jobs.
 type Score struct {
-	// Figures cover the forecasts whose jobs started.
+	// Figures has the errors of the forecasts whose jobs started.
 	Figures
-	// Live is the number of those forecasts that were made live.
+	// Live is the number of forecasts in Figures that were made live.
 	Live int64 `json:"live"`
 	// Censored is the number of forecasts whose job left the queue without a start.
 	Censored int64 `json:"censored"`
@@ -48,12 +48,12 @@ type Score struct {
 	Unforecast int64 `json:"unforecast"`
 	// Peers has the scores of other methods, on the jobs for which they had an answer.
 	Peers []PeerScore `json:"peers,omitempty"`
-	// Errors are the newest absolute errors of the median, in seconds. Next is the index of the oldest, which is
-	// overwritten next.
+	// Errors are the newest absolute errors of the median, in seconds. Once there are 1000, Next is the index of the
+	// oldest, which is overwritten next.
 	Errors []float64 `json:"errors"`
 	Next   int       `json:"next"`
-	// Parts has the scores of the rows that have parts; nil before the first such row. State that older versions
-	// saved lacks them.
+	// Parts has the scores of the two parts of the wait, for rows that have parts; nil before the first such row. State
+	// that older versions saved lacks it.
 	Parts *Parts `json:"parts,omitempty"`
 }
 
@@ -65,12 +65,12 @@ type PeerScore struct {
 	Served Figures `json:"served"`
 }
 
-// NewScore returns an empty score.
+// NewScore returns the score of no jobs. levels is the number of levels.
 func NewScore(levels int) *Score {
 	return &Score{Figures: newFigures(levels)}
 }
 
-// parts returns the scores of the parts of waits, which it creates if they are missing.
+// parts returns s.Parts, and creates it if it is missing.
 func (s *Score) parts() *Parts {
 	if s.Parts == nil {
 		s.Parts = NewParts(len(s.LogPinball))
@@ -107,7 +107,7 @@ func (s *Score) Add(row *modelstore.Row) {
 	}
 }
 
-// PeerScore returns the score of another method; it is empty if the method had no answer for any started job.
+// PeerScore returns the score of another method. It counts no jobs if the method had no answer for any started job.
 func (s *Score) PeerScore(method string) *PeerScore {
 	for i := range s.Peers {
 		if s.Peers[i].Method == method {
@@ -118,7 +118,7 @@ func (s *Score) PeerScore(method string) *PeerScore {
 	return &PeerScore{Method: method, Figures: newFigures(levels), Served: newFigures(levels)}
 }
 
-// peer returns the score of another method.
+// peer returns the score of another method in s.Peers, and adds it if it is missing.
 func (s *Score) peer(method string) *PeerScore {
 	i := slices.IndexFunc(s.Peers, func(p PeerScore) bool { return p.Method == method })
 	if i < 0 {
@@ -129,7 +129,7 @@ func (s *Score) peer(method string) *PeerScore {
 	return &s.Peers[i]
 }
 
-// Merge adds another score, except for its Errors: they stay those of s.
+// Merge adds the score o to s. Errors are not added: those of s stay.
 func (s *Score) Merge(o *Score) {
 	s.Figures.merge(&o.Figures)
 	s.Live += o.Live
@@ -145,7 +145,7 @@ func (s *Score) Merge(o *Score) {
 	}
 }
 
-// Sum returns the score of several groups of jobs together. There must be at least one group. The result has no
+// Sum returns the sum of the scores of several groups of jobs. There must be at least one group. The result has no
 // Errors.
 func Sum(scores []*Score) *Score {
 	sum := NewScore(len(scores[0].LogPinball))
@@ -155,7 +155,7 @@ func Sum(scores []*Score) *Score {
 	return sum
 }
 
-// ByQueue returns the scores of each queue, of all sizes together.
+// ByQueue returns the score of each queue, for all sizes together. The results have no Errors.
 func ByQueue(scores map[Key]*Score) map[string]*Score {
 	out := map[string]*Score{}
 	for key, s := range scores {
@@ -217,7 +217,7 @@ func (s *Score) Clone() *Score {
 	return &c
 }
 
-// sound reports whether a saved score has the given number of levels.
+// sound reports whether a score from saved state is valid and has the given number of levels.
 func (s *Score) sound(levels int) bool {
 	for i := range s.Peers {
 		if !s.Peers[i].Figures.sound(levels) || !s.Peers[i].Served.sound(levels) {

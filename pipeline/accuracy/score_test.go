@@ -20,7 +20,7 @@ func TestScore(t *testing.T) {
 	row(modelstore.Started, 101, true, 100, 100)          // within neither quantile
 	row(modelstore.Started, 10, true, 40, waittime.Never) // within both
 	row(modelstore.Started, 10, true)                     // without a forecast
-	row(modelstore.Cancelled, 1e6, false, 1, 2)           // a lower bound is no observation
+	row(modelstore.Cancelled, 1e6, false, 1, 2)           // cancelled: a lower bound is no observation
 	if s.N != 3 || s.Live != 1 || s.Unforecast != 1 || s.Censored != 1 {
 		t.Errorf("counts: %+v", *s)
 	}

@@ -11,26 +11,27 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Bounds define which forecasts a summary counts, and the instant of the summary.
+// Bounds defines which forecasts a summary counts, and as of which instant.
 type Bounds struct {
-	// Since and Until select the scored forecasts by the time at which the wait ended: at or after Since, before Until.
-	// A zero Until is no bound. Coverage counts the submissions at or after Since.
+	// Since and Until bound the times at which the waits of scored forecasts ended: at or after Since, and before
+	// Until. A zero Until is no bound. Coverage counts the submissions at or after Since.
 	Since, Until time.Time
-	// AsOf is the instant up to which the ledger is complete. Coverage is as of Until, if that is earlier.
+	// AsOf is the instant up to which the ledger is complete. Coverage is as of AsOf, or as of Until if that is
+	// earlier.
 	AsOf time.Time
 	// Seq is the number of the newest journal entry to include. Rows with a later number are not counted. 0 means no
 	// bound.
 	Seq int64
 }
 
-// Summary has the accuracy of forecasts: scores by groups of ledger rows, and coverage by groups of submissions.
+// Summary has the accuracy of forecasts by groups: the scores of ledger rows, and the coverage of submissions.
 type Summary struct {
 	bounds Bounds
-	asOf   time.Time           // instant of the coverage
+	asOf   time.Time           // the coverage is as of this instant
 	groups map[GroupKey]*Group // groups by queue and size
 }
 
-// NewSummary returns a summary of no forecasts.
+// NewSummary returns a summary without forecasts.
 func NewSummary(b Bounds) *Summary {
 	a := &Summary{bounds: b, asOf: b.AsOf, groups: map[GroupKey]*Group{}}
 	if !b.Until.IsZero() && b.Until.Before(b.AsOf) {
@@ -39,12 +40,13 @@ func NewSummary(b Bounds) *Summary {
 	return a
 }
 
-// AsOf returns the instant of the coverage.
+// AsOf returns the instant as of which the coverage is.
 func (a *Summary) AsOf() time.Time { return a.asOf }
 
 // GroupKey identifies a group of forecasts.
 type GroupKey struct {
-	// Queue and Size are empty for the group of all. Size is one of waittime.SizeClasses.
+	// Queue and Size are empty for a group of all queues or of all sizes. Otherwise Size is one of
+	// waittime.SizeClasses.
 	Queue, Size string
 	// Replayed is true for forecasts that were made after the fact.
 	Replayed bool
@@ -57,7 +59,7 @@ type Group struct {
 	Submissions
 }
 
-// Add counts a row.
+// Add counts a ledger row, as far as it is within the bounds.
 func (a *Summary) Add(row *modelstore.Row) {
 	if a.bounds.Seq > 0 && row.Seq > a.bounds.Seq {
 		return
@@ -80,7 +82,7 @@ func (a *Summary) Add(row *modelstore.Row) {
 	}
 }
 
-// AddWaiting counts a job that waits.
+// AddWaiting counts a waiting job in the coverage, if it was submitted within the bounds.
 func (a *Summary) AddWaiting(w *Waiting) {
 	if !a.covers(w.Submit) {
 		return
@@ -98,7 +100,7 @@ func (a *Summary) of(queue string, procs int, replayed bool) *Group {
 	return groupOf(a.groups, GroupKey{queue, waittime.SizeClass(procs), replayed})
 }
 
-// groupOf returns a group, which it creates if it is missing.
+// groupOf returns the group with the key k, and creates it if it is missing.
 func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
 	if groups[k] == nil {
 		groups[k] = &Group{
@@ -127,7 +129,7 @@ func (a *Summary) Groups() []*Group {
 	return slices.SortedFunc(slices.Values(slices.AppendSeq(leaves, maps.Values(sums))), byPlace)
 }
 
-// byPlace orders groups for Groups.
+// byPlace compares two groups by their places in the result of Groups.
 func byPlace(a, b *Group) int {
 	return cmp.Or(
 		cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)),

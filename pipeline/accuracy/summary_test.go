@@ -15,8 +15,8 @@ import (
 
 func sec(s int) time.Time { return time.Unix(1_700_000_000+int64(s), 0).UTC() }
 
-// TestSummaryByHand checks each kind of submission as of second 100 against counts worked out by hand. The median of
-// all of them is 50 s.
+// TestSummaryByHand checks the counts of each kind of submission as of second 100 against values worked out by hand.
+// The forecast median of every submission is 50 s.
 func TestSummaryByHand(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), AsOf: sec(100), Seq: 7})
 	row := func(submit, left int, started bool, seq int64) {
@@ -38,12 +38,12 @@ func TestSummaryByHand(t *testing.T) {
 	row(0, 70, false, 1)   // cancelled after the median
 	row(51, 60, true, 1)   // started early; its 50 s end at 101
 	row(51, 60, false, 1)  // cancelled early; its 50 s end at 101
-	row(0, 60, true, 8)    // from an event after the picture
+	row(0, 60, true, 8)    // written after entry 7, the bound
 	row(-1, 30, true, 1)   // submitted too early: it has a loss but no coverage
 	row(101, 101, true, 1) // submitted later: it has a loss but no coverage
 	wait(50, false)        // the median passes at this very instant
 	wait(51, false)        // the median is still to come
-	wait(10, true)         // a forecast of the other kind
+	wait(10, true)         // a replayed forecast
 	groups := a.Groups()
 	if len(groups) != 4 || groups[0].Replayed || groups[0].Size != "" || !groups[2].Replayed {
 		t.Fatalf("%d groups, want all and one size, live and replayed: there are no queues", len(groups))
@@ -68,8 +68,8 @@ func TestSummaryByHand(t *testing.T) {
 	}
 }
 
-// TestSummaryIsDeterministic proves that the same rows give the same figures, to the last digit, and the same order of
-// other methods.
+// TestSummaryIsDeterministic proves that the same rows always give the same figures, to the last digit, and the same
+// order of the other methods.
 func TestSummaryIsDeterministic(t *testing.T) {
 	var first []*Group
 	for range 20 {
@@ -92,8 +92,8 @@ func TestSummaryIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestSummaryAsOfThePast proves that a job that started after an instant counts as waiting in the summary as of that
-// instant.
+// TestSummaryAsOfThePast proves that a summary as of an earlier instant counts a job as waiting if the job started
+// after that instant.
 func TestSummaryAsOfThePast(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), Until: sec(40), AsOf: sec(1000)})
 	six := []float64{5, 10, 20, 30, 40, 50}

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// TakeLive copies the outcomes of live forecasts from the decisions of another state of the same cluster, and follows
-// the live forecasts with open quantiles from now on. It returns a map from the old number of each such forecast to its
-// new one.
+// TakeLive copies the outcomes of live forecasts from the Decisions of another state of the same cluster. It also
+// begins to follow the live forecasts that are followed there. It returns a map from the old numbers of these forecasts
+// to the new ones.
 func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	const live = 0 // MadeIndex(false)
 	for k, c := range from.Counts {
@@ -32,7 +32,7 @@ func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	return numbers
 }
 
-// Forget stops following a forecast.
+// Forget stops following the forecast with the given number, if it is followed.
 func (d *Decisions) Forget(number uint64) {
 	if f := d.Followed[number]; f != nil {
 		d.drop(f)

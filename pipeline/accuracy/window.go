@@ -1,14 +1,14 @@
 package accuracy
 
-// The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. A block
-// keeps sums, not single forecasts, so it needs little memory. Saving and restoring does not change the sums.
+// The newest forecasts of a queue are counted in at most windowBlocks blocks of at most windowBlock forecasts each. A
+// block has sums, not single forecasts, so it needs little memory. Saving and restoring does not change the sums.
 const (
 	windowBlocks = 10
 	windowBlock  = recent / windowBlocks
 )
 
-// Window has the figures of the newest scored forecasts of a queue: of all as long as there are at most 1000, and of
-// the newest 901 to 1000 afterwards.
+// Window has the figures of the newest scored forecasts of a queue. It has all forecasts as long as there are at most
+// 1000, and the newest 901 to 1000 afterwards.
 type Window struct {
 	// Blocks are the figures of consecutive forecasts, the oldest first.
 	Blocks []Figures `json:"blocks"`
@@ -34,7 +34,8 @@ func (w *Window) sum(levels int) *Figures {
 	return &out
 }
 
-// sound reports whether a saved window has the given number of levels and at most windowBlocks blocks.
+// sound reports whether a window from saved state is valid: it has the given number of levels and at most windowBlocks
+// blocks, none of them empty or too large.
 func (w *Window) sound(levels int) bool {
 	for i := range w.Blocks {
 		if f := &w.Blocks[i]; !f.sound(levels) || f.N < 1 || f.N > windowBlock {

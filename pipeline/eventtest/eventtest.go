@@ -1,5 +1,5 @@
-// Package eventtest makes job events for tests: single events, the log of a simulated machine, and the faults that real
-// logs have. All events are of the cluster "c" and are live.
+// Package eventtest makes job events for tests: single events, the log of a simulated machine, and logs with the faults
+// of real ones. All events are live and belong to the cluster "c".
 package eventtest
 
 import (
@@ -13,25 +13,26 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// At returns the instant the given number of seconds after the beginning of the tests' time, 2001-09-09 01:46:40 UTC.
-// That is 100 s after a multiple of 15 minutes.
+// At returns the instant that is the given number of seconds after the beginning of the tests' time, 2001-09-09
+// 01:46:40 UTC. The beginning is 100 s after a multiple of 15 minutes.
 func At(seconds float64) time.Time {
 	return time.Unix(1_000_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// New returns an event without attributes at a second of the tests' time.
+// New returns an event without attributes. Its time is At(second).
 func New(kind job.Kind, id string, second float64) job.Event {
 	return job.Event{Kind: kind, Cluster: "c", ID: id, Time: At(second), Live: true}
 }
 
-// Sized returns the event with a number of processors.
+// Sized returns the event ev with the given number of processors.
 func Sized(ev job.Event, procs int) job.Event {
 	ev.Procs = procs
 	return ev
 }
 
-// Workload returns the log of a busy machine of 128 processors under strict first come, first served. Lifetimes are
-// log-uniform from 1 s to 20 h, sizes are powers of two up to 64, with two queues, "a" and "b".
+// Workload returns the log of the given number of jobs on a busy machine of 128 processors under strict first come,
+// first served. Lifetimes are log-uniform from 1 s to 20 h, sizes are powers of two up to 64, and queues are "a" and
+// "b".
 func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -70,8 +71,8 @@ func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 	return out
 }
 
-// Mangle returns the events as in a bad log: some are lost, some are duplicated, some lack their size, and
-// cancellations, requeues, holds and moves to another queue are added.
+// Mangle returns the events as a bad log would have them: some are lost, some are duplicated, and some lack their size.
+// It also adds cancellations, requeues, holds and moves to another queue.
 func Mangle(events []job.Event, seed uint64) []job.Event {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	var out []job.Event

@@ -13,35 +13,36 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// record is one job that has left. It has the user's number, because users' names are not kept.
+// record is one job that has left. It has the number of the user, because users' names are not kept.
 type record struct {
 	submit                  int64 // Unix milliseconds
 	wait, runtime, estimate float32
 	user                    uint32 // from 1; 0: unknown
 	queue                   uint32 // index into queues
 	procs                   int32
-	program                 uint64 // hash of the user and the job's name; 0: unknown
+	program                 uint64 // hash of the names of user and job (see program); 0: unknown
 }
 
 // neverRan is the runtime of a job that left the queue without a start.
 const neverRan = -1
 
-// blockJobs is the number of jobs that are forgotten at once.
+// blockJobs is the number of jobs in a block. Jobs are forgotten in whole blocks.
 const blockJobs = 1024
 
-// history keeps the newest jobs that left, in the order in which they left. Blocks only grow, so views can share
-// them.
+// history keeps the newest jobs that left, in the order in which they left. Records are only appended to a block, never
+// changed, so views can share blocks.
 type history struct {
 	limit  int
 	blocks [][]record
 	n      int
 	forgot bool               // some jobs were forgotten
-	users  map[uint64]*member // users by the hash of their names
+	users  map[uint64]*member // users with jobs, by the hash of their names
 	hashes map[uint32]uint64  // hashes of the names, by user number
 	next   uint32
 	queues []string
 	number map[string]uint32
-	// numbers is the newest published copy of the users' numbers, nil if they have changed since then.
+	// numbers has the users' numbers by the hash of their names, as the newest view has them; nil if they have changed
+	// since then.
 	numbers map[uint64]uint32
 }
 
@@ -55,7 +56,8 @@ func newHistory(limit int) *history {
 	return &history{limit: limit, users: map[uint64]*member{}, hashes: map[uint32]uint64{}, number: map[string]uint32{}}
 }
 
-// add adds a job that has left. runtime is in seconds, or neverRan if the job did not start.
+// add adds a job that has left. runtime is in seconds, or neverRan if the job did not start. With a limit of 0 no job
+// is kept.
 func (h *history) add(j *cluster.Job, wait time.Duration, runtime float64) {
 	if h.limit <= 0 {
 		return
@@ -130,7 +132,7 @@ type HistoryView struct {
 	forgot bool
 	blocks [][]record
 	queues []string
-	// numbers are the users' numbers by the hash of their names.
+	// numbers has the users' numbers by the hash of their names.
 	numbers map[uint64]uint32
 }
 
@@ -141,8 +143,8 @@ func (h *history) view() *HistoryView {
 	}
 }
 
-// Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all. Times are in seconds since
-// origin, the submission of the first of the jobs. Users are identified by numbers.
+// Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all queues. Times are in seconds
+// since origin, the submission of the first of these jobs. Users are identified by numbers.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -167,10 +169,10 @@ func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	return jobs, time.UnixMilli(first).UTC()
 }
 
-// toMillis returns seconds, rounded to milliseconds.
+// toMillis returns a number of seconds, rounded to a multiple of 0.001.
 func toMillis(seconds float32) float64 { return math.Round(float64(seconds)*1000) / 1000 }
 
-// each iterates over the jobs of a queue.
+// each iterates over the jobs of the queue with a name and its number, in the order in which they left.
 func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for _, b := range v.blocks {
@@ -186,7 +188,7 @@ func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 // Queues returns the names of the queues, indexed by their numbers.
 func (v *HistoryView) Queues() []string { return v.queues }
 
-// fields reads or writes the jobs. A user's name is stored as its hash.
+// fields reads or writes the history. Instead of users' names it has their hashes.
 func (h *history) fields(c *codec.Codec) {
 	if c.Reading {
 		*h = *newHistory(h.limit)
@@ -221,7 +223,7 @@ func (h *history) fields(c *codec.Codec) {
 	})
 }
 
-// fields reads or writes a job relative to the submission of the previous job.
+// fields reads or writes a job. Its submission is stored relative to that of the previous job, before, in milliseconds.
 func (r *record) fields(c *codec.Codec, before *int64) {
 	since := r.submit - *before
 	if c.Signed(&since); c.Reading {
@@ -234,7 +236,7 @@ func (r *record) fields(c *codec.Codec, before *int64) {
 	c.Hash(&r.program)
 }
 
-// resume adds a restored job.
+// resume adds a job that was read from saved state.
 func (h *history) resume(c *codec.Codec, r record) {
 	u := h.users[h.hashes[r.user]]
 	if int(r.queue) >= len(h.queues) || r.user != 0 && u == nil {
@@ -254,7 +256,7 @@ func userHash(name string) uint64 {
 	return hash.Sum64()
 }
 
-// numbered returns the users' numbers by the hash of their names. The map is never changed.
+// numbered returns the users' numbers by the hash of their names. The returned map is never changed.
 func (h *history) numbered() map[uint64]uint32 {
 	if h.numbers == nil {
 		h.numbers = make(map[uint64]uint32, len(h.users))
@@ -265,8 +267,8 @@ func (h *history) numbered() map[uint64]uint32 {
 	return h.numbers
 }
 
-// UserNumber returns the number of a user in the results of Newest and LeftSince; for an unknown user it returns a
-// number that no user has.
+// UserNumber returns the number that a user has in the results of Newest and LeftSince. For an unknown user it returns
+// a number that no user has.
 func (v *HistoryView) UserNumber(user string) uint64 {
 	hash := userHash(user)
 	if n, ok := v.numbers[hash]; ok {
@@ -275,7 +277,7 @@ func (v *HistoryView) UserNumber(user string) uint64 {
 	return hash | unnumbered
 }
 
-// Newest returns at most n jobs that left last, newest first.
+// Newest returns the jobs that left last, the newest first, at most the given number.
 func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
@@ -288,8 +290,8 @@ func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	}
 }
 
-// LeftSince returns the jobs that left since an instant (Unix milliseconds), newest first. Since it returns whole
-// blocks of jobs, some older jobs may be among them.
+// LeftSince returns the jobs that left since an instant (Unix milliseconds), the newest first. It returns whole blocks
+// of jobs, so some jobs that left earlier may be among them.
 func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
@@ -313,7 +315,7 @@ type Left struct {
 	Queue string
 	// User is the number of the user, 0 if unknown.
 	User uint64
-	// Submit is in Unix milliseconds.
+	// Submit is the time of the submission in Unix milliseconds.
 	Submit int64
 	Procs  int
 	Limit  time.Duration
@@ -324,7 +326,7 @@ func (v *HistoryView) left(r *record) Left {
 	return Left{v.queues[r.queue], uint64(r.user), r.submit, int(r.procs), limit}
 }
 
-// Began returns the time since which the history has all jobs that left; false if it has forgotten no job.
+// Began returns the instant since which the history has all jobs that left. It returns false if no job was forgotten.
 func (v *HistoryView) Began() (time.Time, bool) {
 	if len(v.blocks) == 0 || !v.forgot {
 		return time.Time{}, false
@@ -334,5 +336,5 @@ func (v *HistoryView) Began() (time.Time, bool) {
 	return time.UnixMilli(r.submit + int64(seconds*1000)).UTC(), true
 }
 
-// unnumbered marks the hash of a user without any job that left.
+// unnumbered is the bit that UserNumber sets in its result for an unknown user.
 const unnumbered = 1 << 63

@@ -22,8 +22,8 @@ func leave(h *history, user, queue string, submit, seconds float64) {
 	h.add(j, 30*time.Second, seconds)
 }
 
-// TestHistoryIsBounded proves that a history keeps at most the configured number of newest jobs, forgets users with
-// their last job, and never stores the name of a user.
+// TestHistoryIsBounded proves that a history keeps the newest jobs, at most the configured number. It forgets a user
+// together with the user's last job, and never stores the name of a user.
 func TestHistoryIsBounded(t *testing.T) {
 	const limit = 5000
 	h := newHistory(limit)
@@ -50,7 +50,7 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 // TestHistoryViewAndRestart proves that later jobs do not change a view, and that a restored history continues like the
-// saved one.
+// one that was saved.
 func TestHistoryViewAndRestart(t *testing.T) {
 	h := newHistory(3000)
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -83,7 +83,7 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	codectest.Check(t, savedHistory(t, h), func() codec.Savable { return (*savableHistory)(newHistory(3000)) })
 }
 
-// savableHistory is a history with methods to save and restore it alone.
+// savableHistory is a history with methods to save and restore it without other models.
 type savableHistory history
 
 func (h *savableHistory) MarshalBinary() ([]byte, error) {
@@ -103,7 +103,7 @@ func savedHistory(t *testing.T, h *history) []byte {
 	return data
 }
 
-// at returns an instant some seconds after the first.
+// at returns the instant that is the given number of seconds after the tests' first.
 func at(seconds float64) time.Time {
 	return time.Unix(1_000_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }

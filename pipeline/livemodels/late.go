@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/cluster/changes"
 )
 
-// lateEnd is a job that ended before its size or its queue was known. Its lifetime is learnt once both are known.
+// lateEnd is a job that ended before its size or its queue was known. Its lifetime, in Seconds, is learnt once both are
+// known. At is the event time at which the end was read.
 type lateEnd struct {
 	Job     *cluster.Job `json:"job"`
 	At      time.Time    `json:"at"`
@@ -16,12 +17,12 @@ type lateEnd struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// finished records an end. In a log that is followed live, the end may arrive slightly before the job's attributes from
-// another source, so the lifetime is learnt after a delay. In history the lifetime is learnt at once.
+// finished learns the lifetime of a job that has ended. If the size or queue of the job is only guessed, and its log is
+// followed live, the attributes may still come from another source. Then the lifetime is learnt later.
 func (m *Models) finished(c *changes.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()
-	if j := c.Before; j.Switched != (time.Time{}) { // the time of suspensions is no part of a lifetime
+	if j := c.Before; j.Switched != (time.Time{}) { // leave out the time of suspensions
 		began := *j
 		began.Start = start
 		seconds = began.Age(end).Seconds()
@@ -33,7 +34,7 @@ func (m *Models) finished(c *changes.Change) error {
 	return m.ended(c.Before, start, seconds)
 }
 
-// completed learns the lifetime of a job that had ended before enough was known of it.
+// completed learns the lifetime of a job that is in m.late, if its size and queue are known now.
 func (m *Models) completed(j *cluster.Job) error {
 	for i := range m.late {
 		if m.late[i].Job.Seq != j.Seq {
@@ -50,7 +51,8 @@ func (m *Models) completed(j *cluster.Job) error {
 	return nil
 }
 
-// expireLate learns the lifetimes that have waited too long for a size or a queue, with the guessed size and queue.
+// expireLate learns the lifetimes that have been in m.late for more than cluster.DetailsGrace, with the guessed size
+// and queue.
 func (m *Models) expireLate() error {
 	var errs error
 	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > cluster.DetailsGrace {

@@ -11,11 +11,12 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// lifetimes has one class's window with its newest fit, and the competition of the laws.
+// lifetimes has the lifetimes of one class of a queue's jobs: the window with its newest fit, and the selection among
+// the laws.
 type lifetimes struct {
 	window    *uniformlog.Window
 	selection *lifetimeSelection
-	fitted    bool // fit or err is for the present content of the window
+	fitted    bool // law and err are up to date with the window
 	law       predictor.Law
 	err       error
 	sample    *uniformlog.Sample
@@ -30,13 +31,13 @@ func newLifetimes(cfg Config, queue, class string) *lifetimes {
 	}
 }
 
-// add puts a lifetime into the window.
+// add puts the lifetime of a job into the window.
 func (l *lifetimes) add(start time.Time, seconds float64) error {
 	l.fitted = false
 	return l.window.Add(start, seconds)
 }
 
-// expire drops lifetimes that are too old at an instant.
+// expire removes from the window the lifetimes that are too old at the instant now.
 func (l *lifetimes) expire(now time.Time) {
 	before := l.window.N()
 	l.window.Expire(now)
@@ -45,7 +46,7 @@ func (l *lifetimes) expire(now time.Time) {
 	}
 }
 
-// refit updates one class's chosen law, and Downey's fit in addition.
+// refit brings law and err up to date: Downey's fit of the window, and the law that was selected, if there is one.
 func (l *lifetimes) refit(now time.Time) {
 	if l.expire(now); l.fitted {
 		return
@@ -59,38 +60,39 @@ func (l *lifetimes) refit(now time.Time) {
 	l.fitted, l.sample = true, nil
 }
 
-// usable reports whether forecasts may use the newest law.
+// usable reports whether forecasts may use the newest law. least is the minimum number of lifetimes.
 func (l *lifetimes) usable(least int) bool {
 	return (l.err == nil || l.selection.law != nil) && l.law.N >= least
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// selectionWindow is the maximum number of lifetimes to which a competing law is fitted. A law is fitted again after
-// window/selectionRefits new lifetimes.
+// selectionWindow is the maximum number of lifetimes to which a competing law is fitted. The laws are fitted again
+// whenever a share 1/selectionRefits of that number is new.
 const (
 	selectionWindow = 4000
 	selectionRefits = 4
 )
 
-// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue. Each law is scored on every
-// lifetime before it learns that lifetime. At every refit the law with the best score so far is chosen.
+// lifetimeSelection selects the law of lifetimes for one class of a queue's jobs. Every lifetime first adds to the
+// scores of the competing laws, and only then they learn it. At every refit the law with the best score so far is
+// chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // longest time limit so far, seconds
-	limit    float64 // the value of longest at the newest refit
+	limit    float64 // the value of longest at the newest refit, seconds
 
 	name string // name of the chosen law; empty before the first refit
 	law  *piecewiseSurvival
 
-	published *SelectionView // nil if a lifetime was observed since it was made
+	published *SelectionView // the newest view; nil if it lacks a lifetime
 }
 
 var errNoLimit = errors.New("no job has told a time limit")
 
 func newLifetimeSelection(cfg Config) *lifetimeSelection {
 	c := new(lifetimeSelection)
-	// The limit 1 has no effect, because the law at the limit gets another Fit below.
+	// The limit 1 has no effect, because the law NameAtLimit gets another Fit below.
 	candidates := lifetime.Candidates(1)
 	for i := range candidates {
 		if candidates[i].Name == lifetime.NameAtLimit {
@@ -118,7 +120,8 @@ func (c *lifetimeSelection) fitAtLimit(jobs []lifetime.Observation) (lifetime.La
 	return law, nil
 }
 
-// observe scores the laws on a lifetime and learns it. start is in Unix seconds.
+// observe scores the laws on a lifetime and learns it. start is in Unix seconds; seconds is the lifetime; limit is the
+// time limit in seconds, 0 for none. running returns the ages of the jobs that run and started at since or later.
 func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(since float64) []float64) error {
 	c.published, c.longest = nil, max(c.longest, limit)
 	refit := false
@@ -134,9 +137,9 @@ func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(
 	return err
 }
 
-// SelectionView holds the scores of the competing laws of one class.
+// SelectionView has the scores of the competing laws of one class of jobs.
 type SelectionView struct {
-	// Standings are the laws with their scores, best first.
+	// Standings are the laws with their scores, the best first.
 	Standings []lifetime.Standing
 	// Chosen is the name of the law that forecasts have used since the newest refit. It is empty before the first
 	// choice; forecasts then use Downey's fit of the window.
@@ -147,9 +150,9 @@ type SelectionView struct {
 	Seen int
 }
 
-// FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted and
-// scored from 64 lifetimes on, so each has 192 scores by then. With fewer scores the choice would be random. The laws
-// would also be out of date, because they are fitted again only when the number of lifetimes has doubled.
+// FirstChoice is the minimum number of lifetimes of a class for choosing the best law. The laws are fitted and scored
+// from 64 lifetimes on, so each has 192 scores at the first choice. With fewer scores the choice would be random. The
+// laws would also be out of date, because at first they are fitted again only when the number of lifetimes has doubled.
 const FirstChoice = 256
 
 func (c *lifetimeSelection) view() *SelectionView {
@@ -161,7 +164,7 @@ func (c *lifetimeSelection) view() *SelectionView {
 	return c.published
 }
 
-// code reads or writes the scores and the chosen law.
+// code reads or writes the state of the selection: the time limits, the scores, and the name of the chosen law.
 func (c *lifetimeSelection) code(s *codec.Codec) {
 	s.Real(&c.longest, &c.limit)
 	s.Text(&c.name)
@@ -173,7 +176,8 @@ func (c *lifetimeSelection) code(s *codec.Codec) {
 	c.law, c.published = piecewise(law), nil
 }
 
-// ages returns the ages of the running jobs of a queue and class that started since an instant (Unix seconds).
+// ages returns a function for the running jobs of a queue and class. The function returns the ages, in seconds, of
+// those that started at since (Unix seconds) or later.
 func (m *Models) ages(queue string, class int) func(since float64) []float64 {
 	return func(since float64) []float64 {
 		if m.site.Running == nil {

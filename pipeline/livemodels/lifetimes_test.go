@@ -55,7 +55,7 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 }
 
 // TestDrawnLawIsTheLaw proves that the piecewise form of a law differs from the law by at most 0.005, or by at most
-// 0.02 if the law itself has steps. It never rises, and has the jumps of the law.
+// 0.02 if the law itself has steps. The piecewise form never rises, and has the jumps of the law.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
 		d := piecewise(law)
@@ -88,7 +88,7 @@ func TestDrawnLawIsTheLaw(t *testing.T) {
 	}
 }
 
-// stream passes n lifetimes drawn from a law to models, one job after the other.
+// stream draws n lifetimes from a law and passes jobs with these lifetimes to the models, one after the other.
 func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duration) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -108,9 +108,8 @@ func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duratio
 	}
 }
 
-// TestBestLawIsUsed proves that forecasts use the law that fits the queue. If the jobs follow Downey's law, it is that
-// law, cut at the limit if a limit cuts the jobs; otherwise it is another law. The view shows the choice, and the
-// choice is kept over a restart.
+// TestBestLawIsUsed proves that forecasts use the law that the jobs of a queue follow: Downey's law, Downey's law cut
+// at the time limit, or the hyper-Gamma law. The view shows the choice, and a restart keeps it.
 func TestBestLawIsUsed(t *testing.T) {
 	laws := lawsOf(t)
 	for name, allowed := range map[string][]string{
@@ -156,8 +155,8 @@ func TestBestLawIsUsed(t *testing.T) {
 	}
 }
 
-// TestFewLifetimesHaveDowneysLaw proves that with fewer than FirstChoice lifetimes the law is Downey's, and that no
-// choice has been made.
+// TestFewLifetimesHaveDowneysLaw proves that forecasts use Downey's law, and that no law has been chosen, with fewer
+// than FirstChoice lifetimes.
 func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
@@ -167,11 +166,11 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	}
 }
 
-// TestEqualLifetimes proves that if all lifetimes are equal, Downey's law cannot be fitted. Another law may be chosen
-// then, and no answer is NaN.
+// TestEqualLifetimes proves that Downey's law cannot be fitted if all lifetimes are equal, that the Kaplan-Meier law is
+// used instead, and that no answer is NaN.
 func TestEqualLifetimes(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
-	// 3 s is below the shortest lifetime of the law.
+	// All lifetimes are 3 s, because the limit is below the shortest lifetime of the law.
 	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0)
 	l := m.View().Queue("q").Lifetimes[1]
 	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {

@@ -10,15 +10,15 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lateSubmit is how far before the newest submission of its queue a submission may lie and still count as an arrival.
-// It is not 0, because records of a log are out of order by seconds. Older submissions, as in a log in the order of
-// ends, give no gap between arrivals.
+// lateSubmit is the maximum time by which a submission may lie before the newest one of its queue and still count as an
+// arrival. It is not 0, because the records of a log may be out of order by seconds. Older submissions, as in a log in
+// the order of ends, are left out: the times between them are no times between arrivals.
 const lateSubmit = time.Minute
 
-// lublin is the live model of Lublin and Feitelson of one queue.
+// lublin is the model of Lublin and Feitelson for one queue, as far as it is learnt.
 type lublin struct {
 	live      *hypergamma.Live
-	newest    time.Time // the newest submission
+	newest    time.Time // time of the newest submission
 	published *LublinView
 }
 
@@ -37,7 +37,8 @@ func (l *lublin) ended(procs int, seconds float64) error {
 	return l.live.Ended(procs, seconds)
 }
 
-// view returns a copy for a machine with the given number of processors. The copy is fitted when it is first used.
+// view returns a copy for a machine with the given number of processors. The copy is fitted when its Fit is first
+// called.
 func (l *lublin) view(machine int) *LublinView {
 	if l.published == nil || l.published.machine != machine {
 		l.published = &LublinView{live: l.live.Clone(), machine: machine}
@@ -53,7 +54,7 @@ func (l *lublin) code(c *codec.Codec) {
 	}
 }
 
-// LublinView is the model of Lublin and Feitelson of one queue at one instant. It is fitted only on demand, because a
+// LublinView is the model of Lublin and Feitelson for one queue at one instant. It is fitted only on demand, because a
 // fit takes milliseconds and there are dozens of views per second.
 type LublinView struct {
 	machine int
@@ -62,15 +63,16 @@ type LublinView struct {
 	fit     LublinFit
 }
 
-// LublinFit is a fitted model with the result for each part.
+// LublinFit is a fitted model. Each of its parts (sizes, runtimes, arrivals) is fitted separately.
 type LublinFit struct {
 	hypergamma.ModelFit
-	// NoSizes, NoRuntimes and NoArrivals are the reasons why a part is not fitted. The reason of a fitted part is
-	// empty.
+	// NoSizes, NoRuntimes and NoArrivals are the reasons why these parts are not fitted. The reason is empty if the
+	// part is fitted.
 	NoSizes, NoRuntimes, NoArrivals string
 }
 
-// Err is the reason why jobs cannot be drawn from the whole model, nil if they can.
+// Err returns the reasons why jobs cannot be drawn from the model: some part is not fitted. It returns nil if all parts
+// are fitted.
 func (f *LublinFit) Err() error {
 	var errs []error
 	for _, part := range [...]struct{ name, why string }{
@@ -83,7 +85,7 @@ func (f *LublinFit) Err() error {
 	return errors.Join(errs...)
 }
 
-// Fit returns the fit.
+// Fit returns the fitted model. The first call computes it. It is safe for concurrent use.
 func (v *LublinView) Fit() LublinFit {
 	v.once.Do(func() {
 		fit, err := v.live.Fit(v.machine)
@@ -93,7 +95,8 @@ func (v *LublinView) Fit() LublinFit {
 	return v.fit
 }
 
-// explain splits the joined errors of a fit, each of which begins with the name of its part.
+// explain sets the reasons from the joined errors of a fit. Each error begins with the name of the part that it
+// concerns.
 func (f *LublinFit) explain(err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -115,7 +118,7 @@ func (f *LublinFit) explain(err error) {
 	}
 }
 
-// OneLine returns joined errors as one sentence, without package names.
+// OneLine returns the text of joined errors in one line, without the names of packages.
 func OneLine(text string) string {
 	text = strings.ReplaceAll(text, "\n", "; ")
 	for _, name := range [...]string{"hypergamma: ", "lifetime: ", "uniformlog: ", "markov: "} {

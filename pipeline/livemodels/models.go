@@ -1,5 +1,6 @@
-// Package livemodels keeps models of every queue up to date with the changes of a cluster's jobs: Downey's lifetimes,
-// Song's chains, and the model of Lublin and Feitelson. It also keeps the newest jobs that left.
+// Package livemodels keeps workload models of every queue up to date with the changes of a cluster's jobs: laws of
+// lifetimes (Downey's and competing ones), Song's Markov chains, and the model of Lublin and Feitelson. It also keeps
+// the newest jobs that left.
 package livemodels
 
 import (
@@ -22,50 +23,52 @@ import (
 
 // Config defines how the models of a queue are kept up to date.
 type Config struct {
-	// WindowJobs and WindowAge bound the sliding window of a lifetime model. The age is counted from the starts. 0
-	// means no bound.
+	// WindowJobs and WindowAge bound the sliding window of lifetimes to which Downey's law is fitted. A lifetime's age
+	// is counted from the start of the job. 0 means no bound.
 	WindowJobs int
 	WindowAge  time.Duration
-	// MinSamples is the minimum number of lifetimes for a queue's model to be used.
+	// MinSamples is the minimum number of lifetimes with which forecasts use a queue's own law.
 	MinSamples int
-	// Forget is the share of weight that old data lose with every new job, from 0 to below 1. It applies to the Markov
-	// chains, the model of Lublin and Feitelson, and the scores of the competing laws of lifetimes.
+	// Forget is the share of their weight that old data lose with every new job, from 0 to below 1. It applies to the
+	// Markov chains, to the model of Lublin and Feitelson, and to the scores of the competing laws of lifetimes.
 	Forget float64
-	// HistoryJobs is the number of the newest jobs that left which are kept for resampling users. 0 keeps none.
+	// HistoryJobs is the maximum number of jobs that are kept after they left, for resampling users. The newest are
+	// kept; 0 keeps none.
 	HistoryJobs int
-	// Plain keeps only Downey's windows and the Markov chains of the queues, for a report at the end of the logs.
+	// Plain is true if only Downey's windows and the Markov chains of the queues are kept, for a report at the end of
+	// the logs.
 	Plain bool
 }
 
-// AllQueues is the name of the models over all queues together. They replace the models of a queue with too few
+// AllQueues is the name of the models of all queues together. Their laws replace those of a queue with too few
 // lifetimes.
 const AllQueues = ""
 
 var classes = [...]string{job.Sequential, job.Parallel}
 
-// Models are the workload models of one cluster. One writer updates them. Readers get a published copy.
+// Models are the workload models of one cluster. One goroutine updates them; readers get a View.
 type Models struct {
 	cfg    Config
 	queues map[string]*QueueModels
 	now    time.Time
-	late   []lateEnd // in the order of their ends
+	late   []lateEnd // in the order in which their ends were read
 	// history has the jobs of all queues.
 	history *history
 	site    Site
-	// chains and lublin are empty models. The models of a new queue are copies of them, so that only New can refuse a
-	// configuration.
+	// chains and lublin are empty models that New made from the configuration. The models of a new queue are copies of
+	// them, so that only New can fail because of the configuration.
 	chains  *markov.Model
 	lublin  *hypergamma.Live
 	refused int64 // changes from which a model could not learn, since the start of the process
 }
 
-// Site gives the models access to their cluster. The zero Site is in UTC and knows no pools and no jobs.
+// Site gives the models access to their cluster. The zero Site is in UTC and has no pools and no jobs.
 type Site struct {
-	// Zone is the zone of the cluster: its daily cycle follows the clock there.
+	// Zone is the time zone of the cluster, on which the daily cycle of arrivals depends.
 	Zone *time.Location
 	// Pool returns the pool that a queue's jobs compete for; if it is nil, sizes are numbers of processors.
 	Pool func(queue string) *cluster.Pool
-	// Running returns the running jobs; if it is nil, none are known.
+	// Running returns the running jobs; if it is nil, no running jobs are known.
 	Running func() []*cluster.Job
 }
 
@@ -74,7 +77,7 @@ type QueueModels struct {
 	windows [len(classes)]*lifetimes
 	lublin  *lublin
 	chains  *markov.Model
-	// published is the newest immutable copy of the chains, nil if they have changed since then.
+	// published is the newest immutable copy of the chains, nil if the chains have changed since.
 	published *markov.Chains
 }
 
@@ -96,7 +99,7 @@ func New(cfg Config, site Site) (*Models, error) {
 	return m, nil
 }
 
-// clear resets the models to empty ones.
+// clear replaces all models by empty ones.
 func (m *Models) clear() {
 	m.queues, m.history, m.now, m.late = map[string]*QueueModels{}, newHistory(m.cfg.HistoryJobs), time.Time{}, nil
 	m.Queue(AllQueues)
@@ -123,10 +126,11 @@ func ClassIndex(procs int) int {
 	return 1
 }
 
-// InstantOver implements changes.Observer. The models do not depend on the order within an instant.
+// InstantOver implements changes.Observer. It does nothing, because the models do not depend on the order within an
+// instant.
 func (m *Models) InstantOver(time.Time, bool, *cluster.State) {}
 
-// Observe implements changes.Observer. A change from which a model could not learn is counted.
+// Observe implements changes.Observer. It counts the changes from which a model could not learn.
 func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
 	if err := m.Learn(*c); err != nil {
 		m.refused++
@@ -137,7 +141,7 @@ func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
 func (m *Models) Refused() int64 { return m.refused }
 
 // Learn learns from one change. The error reports a value that a model refused. An attempt that was requeued gives no
-// lifetime. A job that never ran, or whose end was lost, is removed from the sequence of the chains.
+// lifetime. A job that never ran, or whose end was lost, is removed from the sequence of jobs that the chains learn.
 func (m *Models) Learn(c changes.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
@@ -151,7 +155,8 @@ func (m *Models) change(c *changes.Change) error {
 		return m.submitted(c.After)
 	case changes.Updated, changes.Held, changes.Released, changes.Started:
 		return errors.Join(m.moved(c), m.completed(c.After))
-	// A used-up array has no lifetime, as its elements have records of their own; a lost end gives none either.
+	// A used-up array has no lifetime, because its elements have records of their own; a lost end gives no lifetime
+	// either.
 	case changes.UsedUp, changes.Lost:
 		return m.without(c.Before)
 	case changes.Cancelled:
@@ -163,7 +168,7 @@ func (m *Models) change(c *changes.Change) error {
 	return nil
 }
 
-// submitted learns from a submission.
+// submitted learns the submission of a job.
 func (m *Models) submitted(j *cluster.Job) error {
 	q := m.Queue(j.FirstQueue)
 	q.published = nil
@@ -177,15 +182,15 @@ func (m *Models) submitted(j *cluster.Job) error {
 		q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
 }
 
-// moved adds a job to the sequence of the queue to which it was submitted, if that queue becomes known late. The job
-// comes after the jobs that were known before it.
+// moved adds a job to the sequence of the queue to which it was submitted, if that queue has only now become known. In
+// the sequence the job comes after the jobs whose queue was known earlier.
 func (m *Models) moved(c *changes.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}
 	switch err := m.Queue(c.Before.FirstQueue).without(c.Before); {
 	case errors.Is(err, markov.ErrUnknown):
-		return nil // the job has ended, and stays in the sequence of its first queue
+		return nil // the job has ended, and stays in the sequence in which it was
 	case err != nil:
 		return err
 	}
@@ -194,7 +199,7 @@ func (m *Models) moved(c *changes.Change) error {
 	return q.chains.Submitted(key(c.After))
 }
 
-// without removes a job from the sequences.
+// without removes a job from the sequences of jobs that the chains learn.
 func (m *Models) without(j *cluster.Job) error {
 	err := m.Queue(j.FirstQueue).without(j)
 	if m.cfg.Plain {
@@ -208,7 +213,7 @@ func (q *QueueModels) without(j *cluster.Job) error {
 	return q.chains.NeverRan(key(j))
 }
 
-// ended learns from a lifetime.
+// ended learns the lifetime of a job, in seconds.
 func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	class := ClassIndex(j.Procs)
 	var errs error
@@ -233,8 +238,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// LearnWhole learns the lifetime of a job that ran in the queue. It is for a log in order of submission with one record
-// per job.
+// LearnWhole learns a job that ran in the queue: its size and its lifetime in seconds. The jobs must come in the order
+// of submission, as in a log with one record per job.
 func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
 	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err
@@ -242,11 +247,11 @@ func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) er
 	return q.chains.Append(procs, seconds)
 }
 
-// Reached sets the instant of the models.
+// Reached sets the instant at which the models are, for use with LearnWhole.
 func (m *Models) Reached(at time.Time) { m.now = at }
 
-// size returns a job's size in the binding dimension of its pool. After a change of that dimension the chains forget
-// the old sizes gradually, like all old data.
+// size returns a job's size in the binding dimension of its pool, at least 1. After a change of that dimension the
+// chains forget the old sizes gradually, like all old data.
 func (m *Models) size(j *cluster.Job) int {
 	size := j.Procs
 	if m.site.Pool != nil {
@@ -256,29 +261,30 @@ func (m *Models) size(j *cluster.Job) int {
 	return max(1, size)
 }
 
-// key identifies a submission in the sequence of the chains. A requeued job is the same submission.
+// key returns the name of a job in the sequences of jobs that the chains learn. A requeued job keeps its name.
 func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
 
 // QueueView is the published state of one queue's models.
 type QueueView struct {
-	// Lifetimes has the classes in the order sequential, parallel.
+	// Lifetimes has the laws of the two classes of jobs, in the order of Classes: sequential, parallel.
 	Lifetimes [len(classes)]LifetimeView
-	// Lublin is the model of Lublin and Feitelson.
+	// Lublin is the model of Lublin and Feitelson for this queue.
 	Lublin *LublinView
-	// Chains are Song's two Markov chains.
+	// Chains are Song's two Markov chains, of sizes and of runtimes.
 	Chains *markov.Chains
 }
 
-// LifetimeView has one class's law, Downey's fit with its sample, and the scores of the competing laws.
+// LifetimeView has the law of lifetimes of one class of jobs, Downey's fit with its sample, and the scores of the
+// competing laws.
 type LifetimeView struct {
-	// Law is the law that forecasts use if Usable is true: the lifetime of the chosen law, and Downey's fit.
+	// Law has the chosen law of lifetimes and Downey's fit. Forecasts use it if Usable is true.
 	Law    predictor.Law
 	Usable bool
-	// Err is the reason why there is no Downey fit.
+	// Err is the reason why Downey's law could not be fitted, nil if it is fitted.
 	Err error
-	// Selection holds the scores of the competing laws.
+	// Selection has the scores of the competing laws.
 	Selection *SelectionView
-	// Sample is the sample for KS distances.
+	// Sample has the lifetimes of the window, for KS distances.
 	Sample *uniformlog.Sample
 }
 
@@ -290,10 +296,10 @@ type View struct {
 	zone    *time.Location
 }
 
-// machine returns the number of processors that a queue's jobs compete for, 0 if unknown.
+// machine returns the number of processors for which a queue's jobs compete, 0 if unknown. It is also 0 for AllQueues.
 func (m *Models) machine(queue string) int {
 	if m.site.Pool == nil || queue == AllQueues {
-		return 0 // the size of the largest job is used then
+		return 0 // then the size of the largest job is used
 	}
 	return m.site.Pool(queue).Capacity(cluster.Procs)
 }
@@ -319,7 +325,7 @@ func (m *Models) View() *View {
 			empty = empty && l.window.N() == 0
 		}
 		if name == cluster.DefaultQueue && empty && named {
-			continue // the default queue has only jobs whose queue is not known yet
+			continue // the only jobs in the default queue are those of unknown queue
 		}
 		v.queues[name] = qv
 	}
@@ -332,13 +338,14 @@ func (v *View) Queues() []string {
 	return slices.DeleteFunc(names, func(s string) bool { return s == AllQueues })
 }
 
-// Zone is the zone of the cluster's clock.
+// Zone returns the time zone of the cluster.
 func (v *View) Zone() *time.Location { return v.zone }
 
-// Of returns the models of a queue (empty: of all queues together), nil before its first job.
+// Of returns the models of a queue, or for AllQueues those of all queues together. It returns nil if the queue has
+// none.
 func (v *View) Of(queue string) *QueueView { return v.queues[queue] }
 
-// Queue returns one queue's models, or nil.
+// Queue returns the models of a queue, nil if it has none. It returns nil for AllQueues.
 func (v *View) Queue(name string) *QueueView {
 	if name == AllQueues {
 		return nil
@@ -346,8 +353,8 @@ func (v *View) Queue(name string) *QueueView {
 	return v.queues[name]
 }
 
-// Law implements predictor.Models. It returns the queue's own law of the job's class if that is usable, otherwise the
-// law of all queues together.
+// Law implements predictor.Models. For the class of a job with procs processors it returns the law of the queue if that
+// is usable, otherwise the law of all queues together. It returns false if neither is usable.
 func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
 	class := ClassIndex(procs)
 	for _, name := range [...]string{queue, AllQueues} {
@@ -362,7 +369,7 @@ func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
 	return predictor.Law{}, false
 }
 
-// kind and version are the kind and version of the saved state.
+// kind and version are the kind and version of saved Models.
 const kind, version = "models", 5
 
 // fields reads or writes the models, with queues in order of their names.
@@ -395,7 +402,7 @@ func (q *QueueModels) code(c *codec.Codec, now time.Time) {
 	q.chains.Code(c)
 }
 
-// MarshalBinary saves the models.
+// MarshalBinary returns the saved form of the models.
 func (m *Models) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
 // UnmarshalBinary restores models that MarshalBinary saved. The receiver must have the same configuration. An error
@@ -404,5 +411,5 @@ func (m *Models) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Models).fields)
 }
 
-// Classes are the lifetime classes in the order of QueueView.Lifetimes.
+// Classes returns the names of the classes of jobs, in the order of QueueView.Lifetimes.
 func Classes() []string { return slices.Clone(classes[:]) }

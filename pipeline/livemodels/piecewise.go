@@ -9,27 +9,26 @@ import (
 )
 
 // piecewiseSurvival is a survival function of lifetimes that is piecewise linear in ln t, so that it is fast to
-// evaluate. At a jump two knots have the same X. It is immutable.
+// evaluate. X and S are its knots. Where it jumps, two knots have the same X. It is immutable.
 type piecewiseSurvival struct {
 	X []float64 // ln seconds, never falling
 	S []float64 // Pr{lifetime > t}, never rising
 }
 
 const (
-	// shortest is the minimum lifetime in seconds. Shorter lifetimes count as this long, because logs are not more
-	// precise.
+	// shortest is the minimum lifetime in seconds. Shorter lifetimes are set to it, because logs are not more precise.
 	shortest = .01
-	// survivalSteps is the number of steps by which a law without a formula is approximated. Each step is an equal
-	// share of the jobs. A jump of less than one step is not represented as a jump.
+	// survivalSteps is the number of steps by which a law without a formula is approximated. Every step stands for the
+	// same share of the jobs. A jump by less than this share becomes a slope.
 	survivalSteps = 256
-	// survivalWidth is the distance between the knots of a smooth law in ln t. It keeps the error of linear
+	// survivalWidth is the distance in ln t between two knots for a smooth law. It keeps the error of linear
 	// interpolation below 0.002, even for the narrowest laws that are fitted.
 	survivalWidth = .05
-	// survivalEnd is the survival below which a smooth law ends.
+	// survivalEnd is the probability of survival below which the piecewise form of a smooth law ends.
 	survivalEnd = 1e-6
 )
 
-// piecewise returns the piecewise survival function of a law, nil for none.
+// piecewise returns the piecewise linear form of a law, nil if law is nil.
 func piecewise(law lifetime.Law) *piecewiseSurvival {
 	switch l := law.(type) {
 	case nil:
@@ -55,7 +54,8 @@ func newPiecewiseSurvival(x, s []float64) *piecewiseSurvival {
 	return &piecewiseSurvival{x, s}
 }
 
-// piecewiseSmooth approximates a law of ln lifetimes above 0, with a share of jobs of at most 1 s.
+// piecewiseSmooth approximates a hyper-Gamma law, in which ln lifetime is above 0. The share Short of the jobs, with
+// lifetimes of at most 1 s, becomes a jump at 1 s.
 func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	x, s := []float64{0, 0}, []float64{1, 1 - l.Short}
 	end := math.Log(math.Exp2(31)) // longer lifetimes are not distinguished
@@ -69,8 +69,8 @@ func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	return newPiecewiseSurvival(append(x, last+survivalWidth), append(s, 0))
 }
 
-// quantileBound returns an x beyond which the law has negligible probability: 12 standard deviations above the larger
-// mean.
+// quantileBound returns an x beyond which the law has negligible probability. For both Gammas it is at least 12
+// standard deviations above the mean.
 func quantileBound(l hypergamma.Law) float64 {
 	bound := 0.0
 	for _, g := range [...]hypergamma.Gamma{l.First, l.Second} {
@@ -79,7 +79,7 @@ func quantileBound(l hypergamma.Law) float64 {
 	return bound
 }
 
-// piecewiseSteps approximates a law without a formula by its quantiles, including its jumps.
+// piecewiseSteps approximates a law without a formula by survivalSteps quantiles, and keeps its jumps.
 func piecewiseSteps(law lifetime.Law) *piecewiseSurvival {
 	var x, s []float64
 	for i := range survivalSteps + 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// program returns the hash that identifies the jobs of one user with one name; 0 if either is unknown.
+// program returns the hash that identifies a user's jobs with a given name. It is 0 if the user or the name is unknown.
 func program(user, name string) uint64 {
 	if user == "" || name == "" {
 		return 0
@@ -20,11 +20,11 @@ func program(user, name string) uint64 {
 	return max(1, hash.Sum64())
 }
 
-// mostRuns is the maximum number of runs of one program that are used. The newest runs are used.
+// mostRuns is the maximum number of runs of one program that are used. If there are more, the newest are used.
 const mostRuns = 1000
 
-// Runs returns sizes and runtimes of a user's newest jobs with the given name that ran, in order of their ends. Jobs
-// older than the history are missing.
+// Runs returns sizes and runtimes of a user's newest jobs with the given name that ran, in the order of their ends.
+// Only jobs in the history are found, at most mostRuns.
 func (v *HistoryView) Runs(user, name string) []speedup.Point {
 	want := program(user, name)
 	if want == 0 {
@@ -50,16 +50,16 @@ type Run struct {
 	Seconds float64
 }
 
-// ReachedLimit reports whether the run lasted at least 99 % of its time limit. Then it may have been killed.
+// ReachedLimit reports whether the run lasted at least 99 % of its time limit, so that it may have been killed.
 func (r *Run) ReachedLimit() bool { return r.Limit > 0 && r.Seconds >= .99*r.Limit.Seconds() }
 
-// Programs are the runs of one user by the names of the jobs. The history has hashes instead of names.
+// Programs has the runs of one user by the names of the jobs. It has hashes instead of the names.
 type Programs struct {
 	user string
 	runs map[uint64][]Run
 }
 
-// Programs returns the newest runs of a user's named jobs, by name.
+// Programs returns the newest runs of a user's jobs that have names, at most mostRuns of each name.
 func (v *HistoryView) Programs(user string) *Programs {
 	out := &Programs{user, map[uint64][]Run{}}
 	number, ok := v.numbers[userHash(user)]
@@ -78,10 +78,11 @@ func (v *HistoryView) Programs(user string) *Programs {
 	return out
 }
 
-// Of returns the runs of jobs of a name, the newest first. Callers must not change them.
+// Of returns the runs of the jobs with a name, the newest first. Callers must not change the slice.
 func (p *Programs) Of(name string) []Run { return p.runs[program(p.user, name)] }
 
-// Others returns the number of programs that have at least the given number of runs and none of the given names.
+// Others returns the number of programs that have at least the given number of runs, not counting those with the given
+// names.
 func (p *Programs) Others(least int, names []string) int {
 	n := 0
 	for _, runs := range p.runs {

@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// TestHistoryTellsRuns proves that the history returns the runs of one user's jobs with one name, in the order of their
-// ends, without jobs that never ran, other users' jobs and other names. The same holds after saving and restoring.
+// TestHistoryTellsRuns proves that Runs returns the runs of one user's jobs with one name, in the order of their ends.
+// Jobs that never ran, other users' jobs and jobs with other names are left out. The same holds after saving and
+// restoring.
 func TestHistoryTellsRuns(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, procs int, runtime float64) {
@@ -52,8 +53,8 @@ func TestHistoryTellsRuns(t *testing.T) {
 	}
 }
 
-// TestProgramsOfAUser proves that the runs of one user are returned by program, the newest first, with the requested
-// limits. It also proves the number of programs with enough runs, and the number of runs without a name.
+// TestProgramsOfAUser proves that Programs returns the runs of one user by program, the newest first, with their time
+// limits. It also checks the number of programs with enough runs, and that runs without a name are left out.
 func TestProgramsOfAUser(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, limit time.Duration, runtime float64) {

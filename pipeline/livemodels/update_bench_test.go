@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// learner passes the submissions and ends of a long stream of jobs to models with the daemon's defaults, without a
-// picture.
+// learner passes the submissions and ends of a long stream of jobs to models with the daemon's default configuration.
+// There is no picture of a cluster.
 type learner struct {
 	models *Models
 	rng    *rand.Rand
@@ -27,7 +27,7 @@ func newLearner(b testing.TB) *learner {
 	return &learner{models: newModels(b, cfg), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
 }
 
-// job learns one job from submission to end.
+// job passes the submission and the end of one more job to the models.
 func (l *learner) job(b testing.TB) {
 	l.n++
 	l.now = l.now.Add(time.Duration(l.rng.ExpFloat64() * 300 * float64(time.Second)))
@@ -49,8 +49,8 @@ func (l *learner) job(b testing.TB) {
 	}
 }
 
-// BenchmarkUpdate measures one job from submission to end: the learning of all models of its queue and all models of
-// all queues together, including refits of the competing laws. It should take at most 20 us.
+// BenchmarkUpdate measures the learning of one job from submission to end, by all models of its queue and of all queues
+// together. It includes refits of the competing laws. It should take at most 20 us.
 func BenchmarkUpdate(b *testing.B) {
 	l := newLearner(b)
 	for range 1 << 15 {
@@ -62,7 +62,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish measures the cost of a view of all models after each job.
+// BenchmarkPublish measures a view of all models after each job.
 func BenchmarkPublish(b *testing.B) {
 	l := newLearner(b)
 	for range 1 << 15 {
@@ -75,7 +75,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkSave measures a saved state of the models of one queue with full windows and history.
+// BenchmarkSave measures saving the models of one queue, with full windows and a full history.
 func BenchmarkSave(b *testing.B) {
 	l := newLearner(b)
 	for range 120_000 {

@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// maxNotifications is the maximum number of waiting notifications, each with a job of about 1 KB. Beyond it the
-	// older half is dropped, and the model is reconciled with the next sample. So if a history is read faster than the
-	// load is learnt, at least the newest jobs are learnt.
+	// maxNotifications is the maximum number of waiting notifications, each with a job of about 1 KB. If there are
+	// more, the older half is dropped, and the model is reconciled with the next sample. So if a history is read faster
+	// than the load is learnt, at least the newest jobs are learnt.
 	maxNotifications = 1 << 16
 	// batchSize is the number of notifications that are taken at a time. Taken notifications do not count as waiting.
 	batchSize = 1 << 13
-	// maxSamples and maxSampledJobs bound the waiting samples and the jobs in them. When a bound is reached, no sample
-	// is accepted until at least half of the bound is free again, because learning needs consecutive samples. Samples
-	// that reconcile the model or need a forecast are still accepted, up to twice maxSamples.
+	// maxSamples and maxSampledJobs bound the number of waiting samples and the number of jobs in them. When a bound is
+	// reached, no sample is accepted until both numbers are at most half of their bounds, because learning needs
+	// consecutive samples. Samples that reconcile the model or need a forecast are still accepted, up to twice
+	// maxSamples.
 	maxSamples     = 64
 	maxSampledJobs = 400_000
 )
@@ -35,21 +36,21 @@ const (
 	notifyState
 )
 
-// notification is one message from the writer to the worker.
+// notification is one message from the pipeline's writer to the worker.
 type notification struct {
 	kind          notificationKind
 	before, after *cluster.Job
 	at            time.Time // time of an end
 	sample        *sample
 	saved         *restored
-	seq           int64 // number of the newest event that a sample includes
+	seq           int64 // number of the newest event when the message was sent
 }
 
-// sample is the cluster at one instant.
+// sample is the state of the cluster at one instant.
 type sample struct {
 	view *cluster.View
 	at   time.Time
-	// reconcile is set if the model may differ from the cluster.
+	// reconcile is set if the jobs of the model may differ from those of the cluster.
 	reconcile bool
 	// observe is true if the model must learn from the sample. forecast is true if a forecast from the sample is
 	// wanted. live is true if the sample shows the present, not history.
@@ -61,13 +62,13 @@ func (k *sample) jobs() int { return len(k.view.Running) + len(k.view.Queued) }
 // backlog is the queue of waiting notifications.
 type backlog struct {
 	list    []notification
-	samples int  // samples that wait or are being processed
-	jobs    int  // jobs in those samples
-	full    bool // too many samples wait, and further ones are left out
-	dropped bool // a notification was dropped, so that the model must be reconciled with the next sample
+	samples int  // number of samples that wait or are being processed
+	jobs    int  // number of jobs in those samples
+	full    bool // too many samples wait, so further ones are not accepted
+	dropped bool // a notification was dropped, so the next sample must reconcile the model
 }
 
-// add appends a notification that is no sample. If there are too many, the older half is dropped.
+// add appends a notification that is not a sample. If too many wait, the older half is dropped.
 func (b *backlog) add(n notification) {
 	if len(b.list) >= maxNotifications {
 		b.drop(maxNotifications / 2)
@@ -75,7 +76,7 @@ func (b *backlog) add(n notification) {
 	b.list = append(b.list, n)
 }
 
-// drop removes the given number of the oldest waiting notifications. The model is reconciled with the next sample.
+// drop removes the given number of the oldest waiting notifications. The next sample will reconcile the model.
 func (b *backlog) drop(n int) {
 	for i := range b.list[:n] {
 		if k := b.list[i].sample; k != nil {
@@ -109,13 +110,14 @@ func (b *backlog) addSample(k *sample, seq int64) bool {
 	return true
 }
 
-// done counts down a sample that is processed.
+// done removes a sample from the counts, because it was processed or dropped.
 func (b *backlog) done(k *sample) {
 	b.samples--
 	b.jobs -= k.jobs()
 }
 
-// take returns the oldest waiting notifications. Their samples count as waiting until they are done.
+// take removes and returns the oldest waiting notifications, at most batchSize. Their samples stay in the counts until
+// done is called.
 func (b *backlog) take() []notification {
 	n := min(len(b.list), batchSize)
 	list := slices.Clone(b.list[:n])
@@ -123,12 +125,12 @@ func (b *backlog) take() []notification {
 	return list
 }
 
-// takeAll returns all waiting notifications.
+// takeAll removes and returns all waiting notifications.
 func (b *backlog) takeAll() []notification {
 	list := b.list
 	b.list = nil
 	return list
 }
 
-// giveBack puts back notifications that were taken, in front of those that came since.
+// giveBack puts taken notifications back, in front of those that came since.
 func (b *backlog) giveBack(list []notification) { b.list = append(list, b.list...) }

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// loadedCluster returns a worker that has learned some days of a busy machine with perDay submissions a day, and a view
-// of the machine with the given numbers of running and queued jobs.
+// loadedCluster returns a worker that has learned the given number of days of a busy machine with perDay submissions a
+// day. It also returns a view of the machine with the given numbers of running and queued jobs.
 func loadedCluster(b *testing.B, days, perDay, running, queued int) (*worker, *cluster.View) {
 	b.Helper()
 	w := newLearner(b, zap.NewNop()).worker
@@ -57,8 +57,8 @@ func loadedCluster(b *testing.B, days, perDay, running, queued int) (*worker, *c
 	return w, v
 }
 
-// BenchmarkLoad measures an observation, a forecast and a test of saturation, with the number of replicas for the size
-// of the cluster.
+// BenchmarkLoad measures an observation, a forecast and a test of saturation, with the numbers of simulations that
+// resize sets for the size of the cluster.
 func BenchmarkLoad(b *testing.B) {
 	for _, size := range [][3]int{{1000, 100, 200}, {6000, 1000, 1000}, {20000, 10000, 20000}} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

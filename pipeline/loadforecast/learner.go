@@ -1,12 +1,13 @@
-// Package loadforecast forecasts the load of a cluster. It learns from the events of the writer in the background,
-// and saves what it has learned.
+// Package loadforecast forecasts the load of a cluster: its running and waiting work over the next hours and days. It
+// learns in the background from the changes that the pipeline's writer makes, and saves the learned model.
 //
-// The load is forecast outside the writer's goroutine. A [Learner] appends job changes and samples of the cluster to
-// a list, and another goroutine processes the list. Readers get a [Published], which gives access to the newest
-// forecast only.
+// The load is forecast outside the writer's goroutine. A [Learner] appends job changes and samples of the cluster to a
+// list, and another goroutine processes the list. Readers get a [Published], from which they can read only the newest
+// forecast.
 //
-// The saved state may be of another instant than the writer's. It is large, so it is saved only every few minutes,
-// and a kill loses the newest part. After a restart the model is reconciled with the restored cluster.
+// The saved state is large, so it is saved only every few minutes, and a kill loses the newest part. It may therefore
+// belong to another instant than the state of the writer. After a restart the model is reconciled with the restored
+// state of the cluster.
 package loadforecast
 
 import (
@@ -21,14 +22,14 @@ import (
 )
 
 const (
-	// sampleInterval is the event time between two samples of the cluster. Every third sample is used for learning
-	// (observeEvery).
+	// sampleInterval is the time between two samples of the cluster, in event time. Every third sample is used for
+	// learning, so observeEvery is the time between two of these.
 	sampleInterval = 5 * time.Minute
 	observeEvery   = 3 * sampleInterval
-	// historyEvery is the event time between two samples while history is read. All of these samples are used for
-	// learning. No forecasts are made from them, because the future of history is known already.
+	// historyEvery is the time between two samples while history is read, in event time. All these samples are used for
+	// learning. No forecasts are made from them, because they would be about the past.
 	historyEvery = 6 * time.Hour
-	// maxBehind bounds the number of missed samples that are taken at once after a long time without events.
+	// maxBehind is the maximum number of missed samples that are taken at once after a long time without events.
 	maxBehind = 16
 )
 
@@ -36,10 +37,10 @@ const (
 type Config struct {
 	// Cluster is the name of the cluster, for log messages.
 	Cluster string
-	// Zone is the zone of the cluster's clock, in which arrivals have their daily cycle; nil is UTC.
+	// Zone is the time zone of the cluster, on which the daily cycle of arrivals depends; nil means UTC.
 	Zone *time.Location
 	Log  *zap.Logger
-	// Users and ForgetAfter are options of outlook.Options; 0 means the default.
+	// Users and ForgetAfter are the members of outlook.Options with these names; 0 means the default.
 	Users       int
 	ForgetAfter time.Duration
 }
@@ -49,18 +50,18 @@ type Config struct {
 type Learner struct {
 	worker *worker
 	seq    int64 // number of the newest event
-	// paused is true while replayed events are ignored, because the saved state includes them.
+	// paused is true while replayed events are ignored, because there is a saved state.
 	paused bool
 	// replays is true while a journal is replayed.
 	replays bool
 	// from is the instant before which no sample is taken.
 	from time.Time
-	// last is the instant of the newest sample; history is true if it was taken while history was read.
+	// last is the instant of the newest sample. history is true if that sample was taken while history was read.
 	last    time.Time
 	history bool
 }
 
-// New returns an empty Learner.
+// New returns a Learner that has learned nothing yet.
 func New(cfg Config) (*Learner, error) {
 	zone := cfg.Zone
 	if zone == nil {
@@ -77,11 +78,11 @@ func New(cfg Config) (*Learner, error) {
 	return &Learner{worker: w}, nil
 }
 
-// Published returns the handle from which readers get the newest forecast.
+// Published returns the value from which readers get the newest forecast. It is always the same.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// InstantOver implements changes.Observer. It takes a sample that is due before the next event, because all changes
-// before that event are known now.
+// InstantOver implements changes.Observer. It takes the samples that are due before the next event, which is at the
+// instant at: all changes before that event are known now.
 func (l *Learner) InstantOver(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() {
@@ -153,8 +154,8 @@ func (l *Learner) notify(n notification) {
 	l.worker.notify(n)
 }
 
-// CaughtUp takes a sample when all of the history has been read, because the history may end hours after the newest
-// sample.
+// CaughtUp must be called when the logs have been read to their ends. It takes a sample for a forecast, because the
+// history may end hours after the newest sample. It does nothing if there is a recent sample.
 func (l *Learner) CaughtUp(s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
@@ -164,20 +165,20 @@ func (l *Learner) CaughtUp(s *cluster.State) {
 	l.last, l.history = now, false
 }
 
-// BeginReplay must be called before the writer replays a journal. saved is the saved state, or nil. If saved is
-// damaged, or comes from another version of the program, this is logged. Without a usable state the learner learns from
-// the replayed events.
+// BeginReplay must be called before the writer replays a journal. saved is the saved state, nil if there is none. If
+// saved is damaged, or comes from another version of the program, this is logged. If there is a usable saved state, the
+// replayed events are ignored; otherwise the learner learns from them.
 func (l *Learner) BeginReplay(saved []byte) {
 	l.replays = true
 	l.paused = len(saved) > 0 && l.worker.restore(saved)
 }
 
-// SampleFrom skips all samples before an instant, which saves most of the time of a long replay. The lifetimes and
-// arrivals of jobs before the instant are still learned.
+// SampleFrom sets the instant before which no sample is taken. This saves most of the time of a long replay. The
+// lifetimes and arrivals of jobs before that instant are still learned.
 func (l *Learner) SampleFrom(at time.Time) { l.from = at }
 
-// EndReplay must be called after the replay, with the number of the newest event. It reconciles the model with the
-// restored state.
+// EndReplay must be called after the replay. seq is the number of the newest event, and s the restored state of the
+// cluster. It reconciles the model with s, and asks for a forecast.
 func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	l.paused, l.replays, l.seq = false, false, seq
 	if !s.Now().IsZero() {
@@ -186,16 +187,16 @@ func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	}
 }
 
-// TakeSaved returns the newest state that was saved since the last call, nil if there is none. A state is saved at most
-// every five minutes, and a large one less often.
+// TakeSaved returns the newest state that the learner has saved since the last call, nil if there is none. A state is
+// saved at most every five minutes, and a large one less often.
 func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
-// Finish is called at an orderly end. It ends the current work for good, processes the waiting notifications, and
-// saves the state. Events that come later have no effect.
+// Finish is called at an orderly end of the process. It ends the work in the background, processes the waiting
+// notifications, and saves the state. Later events have no effect.
 func (l *Learner) Finish() { l.worker.finish() }
 
-// Stop ends the current work for good. Events that come later have no effect.
+// Stop ends the work in the background. Waiting notifications and later events have no effect.
 func (l *Learner) Stop() { l.worker.stop() }
 
-// Wait returns once the running goroutine, if any, has processed its notifications.
+// Wait returns once all waiting notifications are processed, and no goroutine works in the background.
 func (l *Learner) Wait() { l.worker.wait() }

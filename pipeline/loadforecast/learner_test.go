@@ -35,7 +35,7 @@ func newLearner(t testing.TB, log *zap.Logger) *Learner {
 	return l
 }
 
-// silent returns a learner that never begins to work, so that its notifications wait.
+// silent returns a learner that never processes its notifications, so that they wait.
 func silent(t testing.TB) *Learner {
 	t.Helper()
 	l := newLearner(t, zap.NewNop())
@@ -43,7 +43,7 @@ func silent(t testing.TB) *Learner {
 	return l
 }
 
-// play folds events into a cluster's state and passes them to a learner.
+// play folds events into the state of a cluster and passes the changes to a learner.
 func play(l *Learner, s *cluster.State, events ...job.Event) {
 	seq, observers := l.seq, changes.Observers{l}
 	for _, ev := range events {
@@ -61,7 +61,7 @@ func play(l *Learner, s *cluster.State, events ...job.Event) {
 	}
 }
 
-// waiting describes the notifications that wait to be processed.
+// waiting returns descriptions of the notifications that wait to be processed, in their order.
 func waiting(l *Learner) []string {
 	names := map[notificationKind]string{
 		notifySubmitted: "submitted", notifySplit: "split", notifyUpdated: "updated", notifyStarted: "started",
@@ -88,9 +88,9 @@ func waiting(l *Learner) []string {
 	return out
 }
 
-// TestOrderOfNotifications proves that changes are reported in their order, with samples between them. There is a
-// sample after every five minutes of event time. The learner learns from every third sample, after all changes before
-// it.
+// TestOrderOfNotifications proves that the notifications of changes are in order, with the samples between them.
+// Samples are five minutes of event time apart, and every third one is for learning. A sample comes after all changes
+// before its instant.
 func TestOrderOfNotifications(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	play(l, s,
@@ -108,8 +108,8 @@ func TestOrderOfNotifications(t *testing.T) {
 	}
 }
 
-// TestEndedJobIsNoArrival proves that a job that the log reports only after its end does not count as an arrival.
-// Otherwise an imported accounting log would look like many arrivals at once.
+// TestEndedJobIsNoArrival proves that a job does not count as an arrival if the log reports it only after its end.
+// Otherwise an accounting log would look like many arrivals at once.
 func TestEndedJobIsNoArrival(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	play(l, s, sized(event(job.Submit, "1", 10), 1))
@@ -122,7 +122,7 @@ func TestEndedJobIsNoArrival(t *testing.T) {
 	}
 }
 
-// drain processes the waiting notifications in this goroutine, without the samples.
+// drain processes the waiting notifications in the goroutine of the test, except the samples, which are dropped.
 func drain(l *Learner) {
 	list := l.worker.backlog.takeAll()
 	for i := range list {
@@ -132,8 +132,8 @@ func drain(l *Learner) {
 	}
 }
 
-// TestTasksOfArrays proves that each task of an array is one job, before and after the task gets its own record, and
-// that the known jobs are those of the cluster.
+// TestTasksOfArrays proves that the forecaster has each task of an array as one job, before and after the task gets its
+// own record, and that its jobs are those of the cluster.
 func TestTasksOfArrays(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 64)
 	array := sized(event(job.Submit, "9", 0), 2)
@@ -179,8 +179,8 @@ func TestTasksOfArrays(t *testing.T) {
 	check("all ended", 0, 0)
 }
 
-// TestLateSize proves that a job whose size is reported after its submission counts from that report on, with that
-// size.
+// TestLateSize proves that a job whose size is reported after its submission counts, with that size, from the report
+// on.
 func TestLateSize(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 64)
 	play(l, s, event(job.Submit, "1", 0))
@@ -195,8 +195,8 @@ func TestLateSize(t *testing.T) {
 	}
 }
 
-// TestReconcile proves that in a bad log, after notifications were dropped, the known jobs are those of the cluster
-// again.
+// TestReconcile proves that after notifications were dropped, reconcile makes the known jobs those of the cluster
+// again, even with a bad log.
 func TestReconcile(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 128)
 	events := eventtest.Mangle(eventtest.Workload(t, 200, 5), 5)
@@ -213,8 +213,8 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestTooMuchWaits proves that if too many notifications wait, the newer half stays. The first sample in that half
-// reconciles the model with the cluster; if there is none, the next sample does.
+// TestTooMuchWaits proves that if too many notifications wait, the newer half stays. The first sample in that half is
+// then to reconcile the model; if there is no sample in it, the next one that is added.
 func TestTooMuchWaits(t *testing.T) {
 	view := cluster.New("c", 8).View()
 	for _, c := range []struct {
@@ -284,8 +284,8 @@ func compareLive(t *testing.T, l *Learner, s *cluster.State) {
 	}
 }
 
-// TestSamplesOfHistory proves that a sample is taken every six hours while history is read, and one at the end of the
-// history.
+// TestSamplesOfHistory proves that samples are six hours apart while history is read, and that another sample is taken
+// at the end of the history.
 func TestSamplesOfHistory(t *testing.T) {
 	l, s := silent(t), cluster.New("c", 8)
 	for i := range 40 {
@@ -311,8 +311,8 @@ func TestSamplesOfHistory(t *testing.T) {
 	}
 }
 
-// TestStateOfTheCluster proves that the state has the waiting jobs in the order of the scheduler's rules, marks held
-// ones, has the pools with their outages, and has at most maxWaiting waiting jobs.
+// TestStateOfTheCluster proves that the state for the forecaster has the waiting jobs in the order of the scheduler's
+// rules, at most maxWaiting of them, that held jobs are marked, and that the pools have their outages.
 func TestStateOfTheCluster(t *testing.T) {
 	now := at(1000)
 	attributes := func(queue string, procs, tasks int, priority int64) job.Attributes {

@@ -7,14 +7,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// model is the learned model of the load. It belongs to one goroutine at a time.
+// model is the learned model of the load. Only one goroutine may use it at a time.
 //
-// In the forecaster each task of an array is a job with its own name. When a task gets its own record, its id in the
-// cluster's state changes, but it keeps this name.
+// In the forecaster each task of an array is a job with its own name, a number. When a task gets its own record, its id
+// in the cluster's state changes (see taskID), but in the forecaster it keeps its name.
 type model struct {
 	options    outlook.Options
 	forecaster *outlook.Forecaster
-	names      map[uint64]uint64 // the forecaster's names by the ids of tasks (taskID)
+	names      map[uint64]uint64 // by the id of a task (taskID), its name in the forecaster
 }
 
 func newModel(o outlook.Options) (*model, error) {
@@ -25,7 +25,7 @@ func newModel(o outlook.Options) (*model, error) {
 	return &model{options: o, forecaster: f, names: map[uint64]uint64{}}, nil
 }
 
-// name returns the forecaster's name of a task.
+// name returns the name that a task has in the forecaster. The name of an unknown task is its id.
 func (m *model) name(id uint64) uint64 {
 	if name, ok := m.names[id]; ok {
 		return name
@@ -33,8 +33,8 @@ func (m *model) name(id uint64) uint64 {
 	return id
 }
 
-// submitted reports the tasks of a job, from the given one on. A job of unknown size is reported later, when its size
-// is known.
+// submitted reports to the forecaster that tasks of a job were submitted, from the given task on. It does nothing for a
+// job of unknown size, which is reported once its size is known.
 func (m *model) submitted(j *cluster.Job, from int) {
 	for task := from; task < tasks(j) && j.Procs > 0; task++ {
 		id := taskID(j, task)
@@ -45,7 +45,8 @@ func (m *model) submitted(j *cluster.Job, from int) {
 	}
 }
 
-// split handles a task that gets its own record. That task continues the last of the array's remaining tasks.
+// split handles a task that gets its own record. The task takes over the name of the last task that the array still
+// had.
 func (m *model) split(whole, task *cluster.Job) {
 	last, id := taskID(whole, max(1, whole.Tasks)-1), taskID(task, 0)
 	name, known := m.names[last]
@@ -57,7 +58,7 @@ func (m *model) split(whole, task *cluster.Job) {
 	m.names[id] = name
 }
 
-// updated reports the new request of a job, and the tasks that were added or removed.
+// updated reports to the forecaster the new request of a job, and the tasks that were added to or removed from it.
 func (m *model) updated(before, after *cluster.Job) {
 	for task := tasks(after); task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Gone)
@@ -75,29 +76,30 @@ func (m *model) updated(before, after *cluster.Job) {
 			}
 		}
 	}
-	from := tasks(before) // earlier tasks are known, or have left the array
+	from := tasks(before) // the tasks before it are known, or have left the array
 	if before.Procs < 1 {
 		from = 0
 	}
 	m.submitted(after, from)
 }
 
-// differ reports whether two states of a job differ in attributes that the forecaster uses.
+// differ reports whether an attribute that the forecaster uses differs between two states of a job.
 func differ(a, b *cluster.Job) bool {
 	return a.Queue != b.Queue || a.User != b.User || a.Name != b.Name || a.Procs != b.Procs ||
 		a.TimeLimit != b.TimeLimit
 }
 
-// started reports the start of a job. after is the job after it: its request may have become known with the start.
+// started reports the start of a job to the forecaster. before and after are the job before and after its start, with
+// which its size may have become known.
 func (m *model) started(before, after *cluster.Job) {
-	// An array may start as one record. The log then has no records of its tasks.
+	// An array may start as one record. Then the log has no records of its tasks, so they are given up.
 	for task := 1; task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Lost)
 	}
 	m.runs(after)
 }
 
-// runs reports that a job runs. If the job's submission was not reported yet, runs reports that first.
+// runs reports to the forecaster that a job runs. If the job's submission was not reported yet, that is reported first.
 func (m *model) runs(j *cluster.Job) {
 	id := taskID(j, 0)
 	if _, known := m.names[id]; !known {
@@ -109,12 +111,13 @@ func (m *model) runs(j *cluster.Job) {
 	}
 }
 
-// ended reports the end of a running job.
+// ended reports the end of a running job to the forecaster.
 func (m *model) ended(j *cluster.Job, at time.Time) {
 	m.left(taskID(j, 0), func(name uint64) { m.forecaster.Ended(name, seconds(at)) })
 }
 
-// left removes a task that neither waits nor runs, and reports it.
+// left removes a task from the known ones, because it no longer waits or runs, and calls report with its name. It does
+// nothing for an unknown task.
 func (m *model) left(id uint64, report func(name uint64)) {
 	if name, known := m.names[id]; known {
 		report(name)
@@ -128,8 +131,8 @@ func (m *model) leftAll(j *cluster.Job, report func(name uint64)) {
 	}
 }
 
-// reconcile adapts the known jobs to the cluster. Jobs that the cluster lacks are reported to the forecaster as lost,
-// and jobs that the model lacks as submitted.
+// reconcile adapts the known jobs to those of the cluster. Jobs that the cluster lacks are reported to the forecaster
+// as lost, and jobs that the model lacks as submitted.
 func (m *model) reconcile(v *cluster.View) {
 	there := make(map[uint64]bool, len(v.Running)+len(v.Queued))
 	for _, jobs := range [...][]*cluster.Job{v.Running, v.Queued} {
@@ -164,9 +167,10 @@ func (m *model) reconcile(v *cluster.View) {
 	}
 }
 
-// These are the numbers of simulations. The cost of a forecast grows with the size of the cluster: its number of jobs
-// plus a quarter of the arrivals of the last week. With size fullSize the full numbers of simulations take about 4 s on
-// one core (BenchmarkLoad). For larger clusters the numbers are reduced in proportion.
+// These are the numbers of simulations (see the members Replicas, Lessons and Probes of outlook.Options). The cost of a
+// forecast grows with the size of the cluster: its number of jobs plus a quarter of the arrivals of a week. With size
+// fullSize the full numbers take about 4 s on one core (BenchmarkLoad). For larger clusters they are reduced in
+// proportion, down to the minimum.
 const (
 	fullReplicas, fullLessons, fullProbes = 64, 24, 16
 	minReplicas, minLessons, minProbes    = 16, 8, 2
@@ -174,8 +178,8 @@ const (
 	sizePerArrival                        = 0.25
 )
 
-// resize sets the numbers of simulations for a cluster with the given number of jobs, and returns the number of
-// replicas.
+// resize sets the numbers of simulations for a cluster with the given number of running and waiting jobs. It returns
+// the number of replicas.
 func (m *model) resize(jobs int) (replicas int, err error) {
 	part := min(1, fullSize/max(1, float64(jobs)+sizePerArrival*m.forecaster.PerWeek()))
 	scaled := func(full, least int) int { return max(least, int(part*float64(full))) }

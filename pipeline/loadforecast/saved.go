@@ -20,10 +20,11 @@ type Saved struct {
 	Data []byte
 }
 
-// maxSaved is the maximum size of the unpacked forecaster, in bytes. A real one has up to some 35 MB.
+// maxSaved is the maximum size of a forecaster that is unpacked from saved state, in bytes. Real ones have up to about
+// 35 MB.
 const maxSaved = 1 << 30
 
-// kind and version are the kind and version of the saved state.
+// kind and version are the kind and version of the saved state of a learner.
 const kind, version = "loadforecast", 2
 
 func (m *model) marshal() ([]byte, error) {
@@ -44,11 +45,11 @@ func (m *model) marshal() ([]byte, error) {
 	return codec.Save(kind, version, len(state.packed), state.fields)
 }
 
-// savedModel is the saved state of a model.
+// savedModel is the form in which a model is saved.
 type savedModel struct {
 	names      map[uint64]uint64
 	packed     []byte // the compressed forecaster
-	forecaster []byte // the forecaster after decompression
+	forecaster []byte // the forecaster, decompressed
 }
 
 func (s *savedModel) fields(c *codec.Codec) {
@@ -69,7 +70,7 @@ func unpack(packed []byte) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(unpacker, maxSaved))
 }
 
-// unmarshal returns the saved model. The error is a *codec.Error, or reports an invalid option.
+// unmarshal returns the model that is saved in data. The error is a *codec.Error, or reports an invalid option.
 func unmarshal(o outlook.Options, data []byte) (*model, error) {
 	var in savedModel
 	if err := codec.Load(kind, version, data, in.fields); err != nil {

@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// maxTasks is the maximum number of waiting tasks of an array that are included. The other tasks are left out
-	// until they start.
+	// maxTasks is the maximum number of waiting tasks of one array that the forecaster gets. The other tasks are left
+	// out until they start.
 	maxTasks = 1000
-	// maxWaiting is the maximum number of waiting jobs in a state. Each task of an array counts as one. The last jobs
-	// of the queue order are left out.
+	// maxWaiting is the maximum number of waiting jobs that a forecast includes. Each task of an array counts as one.
+	// If there are more, those that would start last are left out.
 	maxWaiting = 50_000
 )
 
-// seconds returns an instant in seconds since 1970, the clock of the forecasts.
+// seconds converts an instant to seconds since 1970, the clock of the forecaster.
 func seconds(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// tasks returns the number of tasks that a job represents, 1 if it is not an array.
+// tasks returns the number of tasks that a job represents, at most maxTasks. It is 1 if the job is not an array.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
-// taskID returns the id of a task of an attempt of a job in the cluster's state. Task 0 is the first task, or a job
-// that is not an array.
+// taskID returns the id of a task, made of the number and the attempt of its job in the cluster's state and of the
+// number of the task. Task 0 is the first task of an array, or a job that is not an array.
 func taskID(j *cluster.Job, task int) uint64 {
 	return j.Seq<<20 | uint64(j.Attempt&0xff)<<12 | uint64(task&0xfff)
 }
 
-// jobOf converts a job to the forecaster's form, with the given name.
+// jobOf converts a job to the form that the forecaster uses, with the given name.
 func jobOf(name uint64, j *cluster.Job) outlook.Job {
 	return outlook.Job{
 		ID: name, Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs),
@@ -38,16 +38,16 @@ func jobOf(name uint64, j *cluster.Job) outlook.Job {
 	}
 }
 
-// stateOf converts the cluster at an instant to the forecaster's form, and returns the number of jobs that were left
-// out. name maps the id of a task to the forecaster's name of the task.
+// stateOf converts the cluster at an instant to the form that the forecaster uses. leftOut is the number of waiting
+// jobs that were left out. name returns the forecaster's name of the task with a given id.
 func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook.State, leftOut int) {
 	s := outlook.State{Now: seconds(at), Pools: poolsOf(v, at), Running: make([]outlook.Job, 0, len(v.Running))}
 	for _, j := range v.Running {
-		if !j.Holds() { // the job is suspended for an unknown time
+		if !j.Holds() { // suspended, for an unknown time
 			continue
 		}
 		r := jobOf(name(taskID(j, 0)), j)
-		r.Start = s.Now - j.Age(at).Seconds() // the time of suspensions is no part of a lifetime
+		r.Start = s.Now - j.Age(at).Seconds() // without the time of suspensions
 		s.Running = append(s.Running, r)
 	}
 	waiting := v.Queued
@@ -73,7 +73,8 @@ func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook
 	return s, leftOut
 }
 
-// poolsOf returns the pools with their whole capacity. The pools' outages contain the parts that are down.
+// poolsOf returns the pools of the cluster with their whole capacity and their outages. An outage that has begun is not
+// subtracted from the capacity.
 func poolsOf(v *cluster.View, at time.Time) []outlook.Pool {
 	out := make([]outlook.Pool, len(v.Pools))
 	for i, p := range v.Pools {
@@ -89,7 +90,7 @@ func poolsOf(v *cluster.View, at time.Time) []outlook.Pool {
 			if away.Until <= seconds(at) || away.From >= away.Until || away.Procs < 1 {
 				continue
 			}
-			// The capacity excludes this outage already.
+			// In p the processors of this outage are subtracted from the capacity, so add them.
 			if o.InForce(v.At) {
 				pool.Procs += o.Procs
 			}

@@ -13,23 +13,24 @@ import (
 )
 
 const (
-	// wakeAt is the number of waiting notifications at which the worker begins without a sample.
+	// wakeAt is the number of waiting notifications at which the worker begins to process them even if no sample waits.
 	wakeAt = 8192
-	// loadShare is the maximum share of a processor that forecasts use while the daemon follows its logs. It applies if
-	// a forecast takes longer than cheap. A pause after each forecast enforces it.
+	// loadShare is the maximum share of one processor that forecasts use while the daemon follows its logs. It applies
+	// only if a forecast takes longer than cheap. A pause after each forecast enforces it.
 	loadShare = 0.25
 	cheap     = time.Second
-	// saturationEvery is the event time between two tests of saturation.
+	// saturationEvery is the minimum time between two tests of saturation, in event time.
 	saturationEvery = 6 * time.Hour
-	// saveEvery is the minimum time between two saves. saveRate is the maximum mean number of saved bytes per second.
-	// Both use the machine's clock.
+	// saveEvery is the minimum time between two saved states. saveRate is the maximum number of bytes that are saved
+	// per second, on average. Both are by the machine's clock.
 	saveEvery = 5 * time.Minute
 	saveRate  = 16 << 10
 )
 
-// worker learns the load and forecasts it, in a goroutine that lives as long as notifications wait. Its results depend
-// on the order of the notifications; only the choice of samples to forecast depends on the machine's speed. The newest
-// sample gets a forecast at the latest when the pause after the previous forecast has ended, even if no event follows.
+// worker learns and forecasts the load, in a goroutine that lives as long as notifications wait. What it learns depends
+// only on the notifications and their order. The speed of the machine decides only from which samples forecasts are
+// made. From the newest sample a forecast is made at the latest when the pause after the previous forecast has ended,
+// even if no event follows.
 type worker struct {
 	log       *zap.Logger
 	published *Published
@@ -40,21 +41,21 @@ type worker struct {
 	working chan struct{}      // closed when the goroutine ends; nil if there is none
 	cancel  context.CancelFunc // cancels the goroutine's work
 	closed  bool
-	fresh   *Saved // the newest saved state that was not fetched yet
-	// postponed is the newest sample whose forecast waits until timer fires; both are nil if there is none.
+	fresh   *Saved // the newest saved state, nil once takeSaved has returned it
+	// postponed is the sample from which a forecast is made when timer fires. Both are nil if there is none.
 	postponed *sample
 	timer     *time.Timer
 
 	// Only the goroutine uses the fields below.
 	model    *model
 	seq      int64         // number of the newest event in the model
-	next     Outlook       // the parts of the next forecast that are known already
+	next     Outlook       // those members of the next Outlook that are known already
 	ended    time.Time     // when the newest forecast was made, by the machine's clock
 	took     time.Duration // how long the newest forecast took
 	savedAt  time.Time     // by the machine's clock
 	size     int           // size in bytes of the newest saved state
-	refused  bool          // an error was logged
-	notified bool          // there is something to save
+	refused  bool          // a failure was logged
+	notified bool          // the model has changed since the start
 }
 
 func newWorker(o outlook.Options, log *zap.Logger) (*worker, error) {
@@ -65,7 +66,7 @@ func newWorker(o outlook.Options, log *zap.Logger) (*worker, error) {
 	return &worker{log: log, published: &Published{}, options: o, model: m}, nil
 }
 
-// notify appends a notification that is no sample.
+// notify appends a notification that is not a sample.
 func (w *worker) notify(n notification) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +76,8 @@ func (w *worker) notify(n notification) {
 	}
 }
 
-// addSample appends a sample unless there are too many.
+// addSample appends a sample, unless too many wait or nothing is to be done with it. seq is the number of the newest
+// event that the sample includes.
 func (w *worker) addSample(k *sample, seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +86,7 @@ func (w *worker) addSample(k *sample, seq int64) {
 	}
 }
 
-// wake starts the goroutine unless it runs; with mu locked.
+// wake starts the goroutine, unless it runs or the worker is closed. mu must be locked.
 func (w *worker) wake() {
 	if w.working != nil || w.closed {
 		return
@@ -94,7 +96,7 @@ func (w *worker) wake() {
 	go w.work(ctx, w.working)
 }
 
-// work processes notifications until none waits.
+// work is the goroutine. It processes notifications until none waits, and then closes done.
 func (w *worker) work(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	for {
@@ -115,7 +117,7 @@ func (w *worker) work(ctx context.Context, done chan struct{}) {
 				break
 			}
 			w.process(ctx, &batch[i])
-			batch[i] = notification{} // the worker no longer needs its job
+			batch[i] = notification{} // free the memory of its job
 		}
 	}
 }
@@ -152,7 +154,8 @@ func (w *worker) sampleDone(k *sample) {
 	w.backlog.done(k)
 }
 
-// takeSample learns from a sample of the cluster, and makes a forecast from it.
+// takeSample reconciles the model with a sample, learns from it and makes or postpones a forecast from it, as the
+// sample demands.
 func (w *worker) takeSample(ctx context.Context, k *sample) {
 	if k.reconcile {
 		w.model.reconcile(k.view)
@@ -185,14 +188,15 @@ func (w *worker) takeSample(ctx context.Context, k *sample) {
 	w.forecast(ctx, k, &s)
 }
 
-// isLast reports whether no newer sample waits.
+// isLast reports whether the sample that is being processed is the newest one.
 func (w *worker) isLast() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.backlog.samples == 1
 }
 
-// pauseLeft returns the time until a forecast may be made from a sample. It is at most 0 if that is now.
+// pauseLeft returns how long to wait before a forecast may be made from a sample. It is at most 0 if the forecast may
+// be made now.
 func (w *worker) pauseLeft(k *sample) time.Duration {
 	if !k.live || w.took <= cheap {
 		return 0
@@ -200,8 +204,8 @@ func (w *worker) pauseLeft(k *sample) time.Duration {
 	return time.Duration(float64(w.took)/loadShare) - time.Since(w.ended)
 }
 
-// postpone makes the forecast from a sample after a pause. It replaces the sample that was postponed before. By then
-// the model may have learnt later events, but the forecast uses the jobs of the sample.
+// postpone lets the forecast from a sample be made after a pause. It replaces the sample that was postponed before.
+// After the pause the model may have learnt later events, but the forecast uses the jobs of the sample.
 func (w *worker) postpone(k *sample, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -212,7 +216,7 @@ func (w *worker) postpone(k *sample, pause time.Duration) {
 	}
 }
 
-// dropPostponed forgets the postponed sample; with mu locked.
+// dropPostponed forgets the postponed sample. mu must be locked.
 func (w *worker) dropPostponed() {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -220,7 +224,7 @@ func (w *worker) dropPostponed() {
 	w.postponed, w.timer = nil, nil
 }
 
-// resume adds the postponed sample after its pause, unless a newer one waits.
+// resume is called after the pause. It appends the postponed sample, unless a newer one waits.
 func (w *worker) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,7 +235,8 @@ func (w *worker) resume() {
 	}
 }
 
-// forecast makes and publishes a forecast. After it no older sample needs a forecast.
+// forecast makes a forecast from a sample and publishes it. s is the state of the cluster in the sample. The postponed
+// sample is dropped, because it is older.
 func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.mu.Lock()
 	w.dropPostponed()
@@ -259,7 +264,8 @@ func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.ended, w.took = time.Now(), made.ForecastTook
 }
 
-// failed reports whether there is an error. It counts failures and logs the first one.
+// failed reports whether err is not nil. It counts errors other than a cancellation as failures, and logs the first
+// failure.
 func (w *worker) failed(err error) bool {
 	failure := err != nil && !errors.Is(err, context.Canceled)
 	if failure {
@@ -273,7 +279,7 @@ func (w *worker) failed(err error) bool {
 	return err != nil
 }
 
-// keep saves the model if it is time for that, or in any case if atOnce is set.
+// keep saves the model in w.fresh if the pause since the last save is over, or in any case if atOnce is set.
 func (w *worker) keep(atOnce bool) {
 	pause := max(saveEvery, time.Duration(w.size)*time.Second/saveRate)
 	if !atOnce && !w.savedAt.IsZero() && time.Since(w.savedAt) < pause {
@@ -291,14 +297,14 @@ func (w *worker) keep(atOnce bool) {
 	w.mu.Unlock()
 }
 
-// restored is a saved model with its size in bytes.
+// restored is a model from saved state. size is the size of the saved state in bytes.
 type restored struct {
 	model *model
 	size  int
 }
 
-// restore passes the saved model to the worker. It returns false if the model cannot be used. The load is then
-// learned from the journal.
+// restore passes the model saved in data to the goroutine. It returns false if the model cannot be used; then the load
+// must be learned from the journal.
 func (w *worker) restore(data []byte) bool {
 	m, err := unmarshal(w.options, data)
 	switch {
@@ -315,7 +321,7 @@ func (w *worker) restore(data []byte) bool {
 	return true
 }
 
-// takeSaved returns the newest saved state that was not returned before, nil if there is none.
+// takeSaved returns the newest saved state if it was not returned before, otherwise nil.
 func (w *worker) takeSaved() *Saved {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -324,7 +330,8 @@ func (w *worker) takeSaved() *Saved {
 	return saved
 }
 
-// finish ends the work for good and saves the model. It processes the waiting notifications, but learns from no sample.
+// finish ends the work and saves the model. It processes the waiting notifications before; samples among them only
+// reconcile the model.
 func (w *worker) finish() {
 	w.stop()
 	w.mu.Lock()
@@ -347,7 +354,8 @@ func (w *worker) finish() {
 	}
 }
 
-// stop ends the work for good. Waiting notifications are not processed.
+// stop ends the work: it cancels the goroutine, waits for its end, and prevents another one. Waiting notifications are
+// not processed.
 func (w *worker) stop() {
 	w.mu.Lock()
 	w.closed = true
@@ -360,7 +368,7 @@ func (w *worker) stop() {
 	}
 }
 
-// wait returns once the goroutine has ended.
+// wait returns once no goroutine runs.
 func (w *worker) wait() {
 	for {
 		w.mu.Lock()

@@ -21,8 +21,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/eventtest"
 )
 
-// TestFailuresAreCounted proves that every failure counts, although only the first is logged, and that a cancellation
-// does not count.
+// TestFailuresAreCounted proves that every failure is counted, and that a cancellation is not.
 func TestFailuresAreCounted(t *testing.T) {
 	l := newLearner(t, zap.NewNop())
 	defer l.Stop()
@@ -39,7 +38,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
-// history returns the events as read from a log later than they happened.
+// history returns the events as if they had been read from a log later than they happened.
 func history(events []job.Event) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -48,7 +47,7 @@ func history(events []job.Event) []job.Event {
 	return out
 }
 
-// TestStop proves that Stop ends the work under way, and that later events begin none.
+// TestStop proves that Stop ends the work in the background, and that later events do not begin any.
 func TestStop(t *testing.T) {
 	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 128)
 	events := history(eventtest.Workload(t, 300, 4))
@@ -64,8 +63,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestRestore proves that after a restart a learner knows the jobs of the cluster and forecasts, whether its saved
-// state is missing, damaged or older than the cluster's state. It logs a warning only for a damaged state.
+// TestRestore proves that after a restart a learner has the jobs of the cluster and makes forecasts, whether its saved
+// state is missing, damaged or older than the cluster's state. A warning is logged only for a damaged state.
 func TestRestore(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	s := cluster.New("c", 128)
@@ -94,7 +93,7 @@ func TestRestore(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
 			l, s := newLearner(t, zap.New(core)), cluster.New("c", 128)
 			defer l.Stop()
-			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // a snapshot has this sample
+			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // this sample is in the saved state
 			l.BeginReplay(c.saved)
 			play(l, s, events[len(events)/2:]...)
 			l.EndReplay(1000, s)
@@ -114,7 +113,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// anotherVersion returns saved state as another version of the program would save it.
+// anotherVersion returns the saved state data as another version of the program would save it.
 func anotherVersion(t *testing.T, data []byte) []byte {
 	kind, version, fields := codectest.Split(t, data)
 	return codectest.Seal(t, kind, version+1, fields)
@@ -145,7 +144,7 @@ func TestUnusableStateIsLearntFromTheJournal(t *testing.T) {
 	}
 }
 
-// TestSavedState proves that saved state is refused if it is damaged or of another version.
+// TestSavedState proves that a saved model is refused if it is damaged or of another version.
 func TestSavedState(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 128)
@@ -175,8 +174,8 @@ func (s *savable) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// TestRestoredLearnerGoesOn proves that a learner that is restored at the instant of the saved state knows the same
-// jobs and makes the same forecast as the one that was saved.
+// TestRestoredLearnerGoesOn proves that a restored learner has the same jobs and makes the same forecast as the one
+// that was saved, if the cluster is restored at the instant of the saved state.
 func TestRestoredLearnerGoesOn(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	s := cluster.New("c", 128)
@@ -199,7 +198,8 @@ func TestRestoredLearnerGoesOn(t *testing.T) {
 	}
 }
 
-// expensiveForecast returns a learner that has just made a forecast in the given time, and the state of its cluster.
+// expensiveForecast returns a learner that seems to have just made a forecast that took the given time, and the state
+// of its cluster.
 func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.State) {
 	t.Helper()
 	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 8)
@@ -213,14 +213,14 @@ func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.Sta
 	return l, s
 }
 
-// elapse advances the time in a bubble of testing/synctest, and waits for the work that becomes due.
+// elapse lets time pass in a bubble of testing/synctest, and waits for the work that becomes due.
 func elapse(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// TestForecastAfterThePause proves that a pause by loadShare follows an expensive forecast. At the end of the pause the
-// newest sample of the pause is forecast, and only that one, even if the log has no further events.
+// TestForecastAfterThePause proves that a pause follows an expensive forecast, as long as loadShare demands. At its end
+// one forecast is made, from the newest sample of the pause, even if the log has no further events.
 func TestForecastAfterThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took, pause = 10 * time.Second, 40 * time.Second
@@ -247,7 +247,8 @@ func TestForecastAfterThePause(t *testing.T) {
 	})
 }
 
-// TestNoForecastBehindANewer proves that a postponed sample is not forecast once a newer one is.
+// TestNoForecastBehindANewer proves that no forecast is made from a postponed sample once one was made from a newer
+// sample.
 func TestNoForecastBehindANewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, s := expensiveForecast(t, 10*time.Second)
@@ -264,7 +265,7 @@ func TestNoForecastBehindANewer(t *testing.T) {
 	})
 }
 
-// TestStopInThePause proves that a learner that is stopped during a pause makes no forecast at its end.
+// TestStopInThePause proves that a learner that is stopped during a pause makes no forecast when the pause ends.
 func TestStopInThePause(t *testing.T) {
 	for name, stop := range map[string]func(*Learner){"stopped": (*Learner).Stop, "finished": (*Learner).Finish} {
 		t.Run(name, func(t *testing.T) {

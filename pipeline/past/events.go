@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Chunks is the part of a store that returns the chunks of histories.
+// Chunks is the part of a store from which the chunks of histories are read.
 type Chunks interface {
 	HistoryChunk(ctx context.Context, cluster, id, part string, n int) ([]byte, error)
 }
 
-// Events reads the events of a history in their order, chunk by chunk.
+// Events reads the events of a stored history in the order of their times, chunk by chunk.
 type Events struct {
 	from        Chunks
 	cluster, id string
@@ -25,13 +25,13 @@ type Events struct {
 	over        bool
 }
 
-// NewEvents returns a reader of the events of a cluster's history.
+// NewEvents returns a reader that begins with the first event of a cluster's history.
 func NewEvents(from Chunks, cluster string, of *History) *Events {
 	return &Events{from: from, cluster: cluster, id: of.ID, chunk: of.First}
 }
 
-// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. Errors come from the
-// store; the error for a damaged chunk wraps modelstore.ErrCorrupt.
+// Peek returns the next event, nil after the last one. It does not advance. The event is valid until the next call of
+// Peek. Errors come from the store; the error for a damaged chunk wraps modelstore.ErrCorrupt.
 func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	for e.next == len(e.loaded) && !e.over {
 		if err := e.load(ctx); err != nil {
@@ -44,7 +44,7 @@ func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	return &e.loaded[e.next], nil
 }
 
-// Pass advances to the event after the one that Peek returned.
+// Pass advances by one event. The next Peek returns the event after the one that it returned before.
 func (e *Events) Pass() { e.next++ }
 
 func (e *Events) load(ctx context.Context) error {
@@ -70,11 +70,12 @@ func (e *Events) load(ctx context.Context) error {
 	return nil
 }
 
-// EmptyChunk returns a chunk without events, which replaces a chunk whose events are dropped.
+// EmptyChunk returns a chunk without events. It replaces stored chunks whose events are dropped.
 func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
 
-// Trim returns the description of a history without its first chunks, as far as all their events are before an instant.
-// It removes at most the given number of chunks. If none can be removed, it returns h itself.
+// Trim returns the description of the history h without its first chunks. It removes a chunk only if all events in it
+// are before the given instant, and at most the given number of chunks. It does not change the store. If no chunk can
+// be removed, it returns h itself.
 func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
 	kept := *h
 	for range most {

@@ -1,9 +1,10 @@
-// Package past has the writer's types for a cluster's history: its description, its stored events, and the jobs in it.
+// Package past has the writer's types for the history of a cluster: its description, its stored events, and the jobs in
+// it.
 //
 // A history consists of the events of imported logs, sorted by time (package history). The state of a cluster with a
 // history is the fold of two inputs. First come the events of the history and the journal entries up to the import
 // (History.After), merged by time. Then the rest of the journal follows. So the state depends only on the history, its
-// mode and the journal. It does not depend on when or how fast the history was learnt, or how often that was
+// mode and the journal. It does not depend on when or how fast the history was learnt, or how often learning was
 // interrupted.
 package past
 
@@ -17,9 +18,9 @@ import (
 type Mode string
 
 const (
-	// Exact replays forecast every job as if it had been followed live.
+	// Exact: the replay forecasts every job as if it had been followed live.
 	Exact Mode = "exact"
-	// Fast replays forecast the newest jobs and a sample of the older ones (engine.Replay).
+	// Fast: the replay forecasts the newest jobs and a sample of the older ones (see engine.Replay).
 	Fast Mode = "fast"
 )
 
@@ -30,21 +31,21 @@ const FastAbove = 100_000
 type History struct {
 	// ID identifies the history in the store.
 	ID string `json:"id"`
-	// Hash is the hash of the imported events, hexadecimal. Histories with equal events have equal hashes.
+	// Hash is the hash of the imported events, in hexadecimal digits. Histories with equal events have equal hashes.
 	Hash string `json:"hash"`
 	Mode Mode   `json:"mode"`
-	// First is the number of the first chunk that still has events of the history. The chunks before it were deleted,
-	// because they were older than the retention.
+	// First is the number of the first chunk of events that still belongs to the history. The chunks before it were
+	// dropped, because they were older than the retention.
 	First int `json:"first,omitempty"`
-	// Events is the number of events of the history. Submissions is the number of submitted jobs, including repeated
-	// attempts and tasks of arrays.
+	// Events is the number of events of the history. Submissions is the number of submissions among them, including
+	// those of repeated attempts and of tasks of arrays.
 	Events      int64 `json:"events"`
 	Submissions int64 `json:"submissions"`
 	// From and To are the instants of the first and the last event.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// After is the number of the journal's newest entry at the time when the history was put in force. The entries up
-	// to After are merged with the history's events by time.
+	// After is the number of the newest journal entry at the time when the history was put in force. The entries up to
+	// After are merged with the history's events by time.
 	After int64 `json:"after"`
 }
 
@@ -61,7 +62,7 @@ func (h *History) Check() error {
 	return nil
 }
 
-// These are the parts of a history in the store.
+// These are the names of the parts of a stored history.
 const (
 	// EventsPart has the events, as history.EncodeChunk writes them.
 	EventsPart = "events"
@@ -69,22 +70,22 @@ const (
 	JobsPart = "jobs"
 )
 
-// InForceKey returns the key under which the current history of a cluster is stored.
+// InForceKey returns the key under which the store has the description of the history in force of a cluster.
 func InForceKey(cluster string) string { return "history/" + cluster }
 
-// LearntKey returns the key under which the Learnt of a cluster's published state is stored.
+// LearntKey returns the key under which the store has the Learnt of a cluster's published state.
 func LearntKey(cluster string) string { return "learnt/" + cluster }
 
-// Learnt identifies the history that a state has learnt. Its JSON is stored.
+// Learnt identifies the history that a state includes. Its JSON is stored.
 type Learnt struct {
 	// ID is the id of the history.
 	ID string `json:"id"`
-	// Seq is the number of the newest journal entry that was written by a state without the history. Derived events up
-	// to Seq came from that state, so they are derived again.
+	// Seq is the number of the newest journal entry that was written by a state without the history. A rebuild ignores
+	// the derived events up to Seq, because they came from that state, and derives them again.
 	Seq int64 `json:"seq"`
 }
 
-// Decode reads the JSON of a stored description; nil for an empty one.
+// Decode returns the History or Learnt whose JSON was stored; nil if text is empty.
 func Decode[T any](text string) (*T, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nothing is stored: not an error

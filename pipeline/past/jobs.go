@@ -15,22 +15,22 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// buckets is the number of chunks in which the jobs of a history are stored. The lookup of a job reads one chunk, about
-// 150 KB in a history with a million jobs.
+// buckets is the number of chunks in which the jobs of a history are stored. A lookup reads the one chunk that a job
+// belongs to, about 150 KB in a history with a million jobs.
 const buckets = 256
 
 func bucketOf(hash uint64) int { return int(hash >> 56) }
 
-// Gathering collects the jobs that left while a history is replayed, and answers lookups meanwhile.
+// Gathering collects the jobs that leave while a history is replayed, and looks them up meanwhile.
 type Gathering struct {
 	records [buckets][]byte
-	at      map[uint64]int // offset of the newest record in its bucket, by the hash of the id
+	at      map[uint64]int // by the hash of a job's id, the offset of its newest record in the bucket
 }
 
-// NewGathering returns an empty Gathering.
+// NewGathering returns a Gathering without jobs.
 func NewGathering() *Gathering { return &Gathering{at: map[uint64]int{}} }
 
-// Add adds a job that left. If the id left before, the newest attempt counts.
+// Add adds a job that left. It replaces an earlier one with the same id.
 func (g *Gathering) Add(l *cluster.Left) {
 	hash := xxhash.Sum64String(l.ID)
 	b := &g.records[bucketOf(hash)]
@@ -38,7 +38,7 @@ func (g *Gathering) Add(l *cluster.Left) {
 	*b = appendLeft(*b, l)
 }
 
-// Known looks up a job that left.
+// Known returns the job with an id that left last, and false if there is none.
 func (g *Gathering) Known(id string) (cluster.Left, bool) {
 	hash := xxhash.Sum64String(id)
 	at, ok := g.at[hash]
@@ -49,10 +49,10 @@ func (g *Gathering) Known(id string) (cluster.Left, bool) {
 	return l, err == nil && l.ID == id
 }
 
-// Len returns the number of jobs.
+// Len returns the number of different jobs.
 func (g *Gathering) Len() int { return len(g.at) }
 
-// Save calls put with the chunks of the jobs' part.
+// Save calls put with the number and the data of each chunk to be stored in JobsPart.
 func (g *Gathering) Save(put func(n int, data []byte) error) error {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -70,14 +70,14 @@ func (g *Gathering) Save(put func(n int, data []byte) error) error {
 	return nil
 }
 
-// Jobs answers lookups of jobs of a stored history that left.
+// Jobs looks up jobs that left during a stored history.
 type Jobs struct {
 	from        Chunks
 	cluster, id string
 	hashes      []uint64 // sorted hashes of the ids; most look-ups are for new ids, and need only these
 }
 
-// Jobs returns a Jobs with the same content. It reads the stored chunks and takes less memory.
+// Jobs returns a Jobs with the same jobs. Its lookups read the chunks that Save has stored, so it takes less memory.
 func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
 	for hash := range g.at {
@@ -87,7 +87,7 @@ func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	return j
 }
 
-// LoadJobs reads the ids of the jobs of a stored history.
+// LoadJobs returns the Jobs of the stored history with the given id, of the cluster of. It reads all chunks once.
 func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	j := &Jobs{from: from, cluster: of, id: id}
 	for n := range buckets {
@@ -101,8 +101,8 @@ func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	return j, nil
 }
 
-// Known looks up a job that left. Errors are errors of the store. The error for a damaged chunk wraps
-// modelstore.ErrCorrupt.
+// Known returns the job with an id that left last; ok is false if there is none. Errors come from the store. The error
+// for a damaged chunk wraps modelstore.ErrCorrupt.
 func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool, err error) {
 	hash := xxhash.Sum64String(id)
 	if _, ok := slices.BinarySearch(j.hashes, hash); !ok {
@@ -116,7 +116,7 @@ func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool
 	return left, ok, err
 }
 
-// each calls fn with the jobs of a bucket.
+// each reads the bucket n and calls fn with each of its jobs, in the order in which they left.
 func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
 	data, err := j.from.HistoryChunk(ctx, j.cluster, j.id, JobsPart, n)
 	if err != nil {
@@ -149,8 +149,8 @@ func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
 	return nil
 }
 
-// appendLeft appends a record: the length of the id, the id, then attempt and times as varints. A time is in
-// nanoseconds since 1970, the minimum int64 if unknown.
+// appendLeft appends the record of a job to b: the length of the id, the id, then attempt and times as varints. A time
+// is in nanoseconds since 1970; an unknown time is the minimum int64.
 func appendLeft(b []byte, l *cluster.Left) []byte {
 	w := codec.Writer(b)
 	w.Text(l.ID)
@@ -171,7 +171,7 @@ func nanos(t time.Time) int64 {
 
 var errLeft = errors.New("a record of a job is damaged")
 
-// readLeft reads one record and returns its size.
+// readLeft reads the first record of b. size is its length in bytes.
 func readLeft(b []byte) (l cluster.Left, size int, err error) {
 	r := codec.Reader{Rest: b}
 	l.ID, l.Attempt = string(r.Bytes()), int(r.Signed())

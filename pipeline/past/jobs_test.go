@@ -17,14 +17,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// chunks holds the chunks of one history, by part and number.
+// chunks has the stored chunks of one history. A key is the part and the number of the chunk.
 type chunks map[string][]byte
 
 func (c chunks) HistoryChunk(_ context.Context, _, _, part string, n int) ([]byte, error) {
 	return c[fmt.Sprint(part, n)], nil
 }
 
-// drawLeft draws a job that has left, with one of few ids, so that some ids leave twice.
+// drawLeft draws a job that has left. Its id is one of few, so that some ids leave twice.
 func drawLeft(t *rapid.T) cluster.Left {
 	instant := rapid.Custom(func(t *rapid.T) time.Time {
 		if n := rapid.Int64Range(-1, 1<<40).Draw(t, "instant"); n >= 0 {
@@ -38,8 +38,8 @@ func drawLeft(t *rapid.T) cluster.Left {
 	}
 }
 
-// TestJobsAreRemembered proves that the collected jobs, the jobs read back, and the jobs that another process loads
-// have the newest life of every job and nothing else.
+// TestJobsAreRemembered proves that lookups return the newest attempt of every job and nothing else: from a Gathering,
+// from its Jobs, and from the Jobs that another process loads.
 func TestJobsAreRemembered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, stored, newest := past.NewGathering(), chunks{}, map[string]cluster.Left{}
@@ -75,7 +75,7 @@ func TestJobsAreRemembered(t *testing.T) {
 	})
 }
 
-// TestDamagedJobsAreAnError proves that no bytes make the reader panic, and that bytes that are no jobs are an error.
+// TestDamagedJobsAreAnError proves that stored bytes that are no jobs are an error, and that no bytes cause a panic.
 func TestDamagedJobsAreAnError(t *testing.T) {
 	g, stored := past.NewGathering(), chunks{}
 	g.Add(&cluster.Left{ID: "1", At: time.Unix(7, 0).UTC()})
@@ -93,8 +93,8 @@ func TestDamagedJobsAreAnError(t *testing.T) {
 	}
 }
 
-// TestEventsComeChunkByChunk proves that events are read in order across chunks and belong to the history's cluster,
-// and that a damaged chunk is an error.
+// TestEventsComeChunkByChunk proves that events are read in order across chunks and get the cluster of the history, and
+// that a damaged chunk is an error.
 func TestEventsComeChunkByChunk(t *testing.T) {
 	stored := chunks{}
 	for n, ids := range [][]string{{"1", "2"}, {"3"}} {

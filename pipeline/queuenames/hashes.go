@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// The jobs of all queues beyond the limit are counted under Other. The hashes of these queues' names are kept, so that
-// requests about the queues can be answered. At most hashBlocks full blocks of hashBlock names are kept; older names
-// are forgotten.
+// The jobs of all queues beyond the limit are counted under the queue Other. The hashes of the names of these queues
+// are kept, so that requests about the queues can be answered. At most hashBlocks full blocks of hashBlock hashes are
+// kept; older hashes are forgotten.
 const (
 	hashBlock  = 1024
 	hashBlocks = 64
 )
 
-// hashes is a set of hashes in blocks, the oldest first. A copy is not affected by later additions: full blocks never
-// change, and hashes are only appended to the last block.
+// hashes is a set of hashes in blocks, the oldest block first. Later additions do not affect a copy: full blocks never
+// change, and new hashes are only appended to the last block.
 type hashes struct {
 	full [][]uint64 // each block is sorted
 	last []uint64

@@ -10,30 +10,31 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Other is the queue that the jobs of all queues beyond the limit share.
+// Other is the name of the queue under which the jobs of all queues beyond the limit are counted.
 const Other = "other"
 
-// detailedQueues is the number of queues that have all metrics. A queue has about 370 series, and 64 queues give 2 MB
-// of text. The figures of all further queues are added up under Other.
+// detailedQueues is the maximum number of queues that have all metrics. A queue has about 370 series, and 64 queues
+// give 2 MB of text. The detailed metrics of all further queues are added up under Other.
 const detailedQueues = 64
 
-// Names assigns to every queue of a cluster the queue under which it is counted. The first names in the journal are
-// counted separately, up to a limit. All later names share Other. The assignment of a name never changes. Only names
-// that reach the journal count, so that a replay of the journal gives the same assignment. Names is not safe for
-// concurrent use; readers use a View.
+// Names assigns to every queue name of a cluster the queue under which its jobs are counted. The first names in the
+// journal are counted separately, up to a limit. All later names share the queue Other. The assignment of a name never
+// changes. Only names that reach the journal count, so that a replay of the journal gives the same assignment. Names is
+// not safe for concurrent use; readers use a View.
 type Names struct {
 	limit    int             // 0 means no limit
 	reserved map[string]bool // configured names: counted separately even before their first job
 	own      map[string]bool // the first names, in addition to the reserved ones
 	order    []string        // the keys of own, in the order of the journal
-	// At most detailedQueues names with all metrics; views share it, so it is copied when it grows; nil means all.
+	// detailed has the names of the queues with all metrics, at most detailedQueues; nil means every queue. Views share
+	// the map, so it is copied when it grows.
 	detailed map[string]bool
 	sharing  hashes // names that share Other
 	met      uint64 // number of names added to sharing
 }
 
-// New returns the Names of a cluster without events. Reserved names are always counted separately, other names up to
-// the limit; limit 0 means no limit.
+// New returns the Names of a cluster of which no event was read yet. Reserved names are always counted separately,
+// other names only as long as there are fewer names than the limit. A limit of 0 means no limit.
 func New(reserved []string, limit int) *Names {
 	n := &Names{limit: limit, reserved: map[string]bool{}, own: map[string]bool{}}
 	if limit > 0 {
@@ -49,12 +50,13 @@ func New(reserved []string, limit int) *Names {
 // Limit returns the maximum number of names that are counted separately, 0 if there is no limit.
 func (n *Names) Limit() int { return n.limit }
 
-// has reports whether a name is counted separately already.
+// has reports whether it is settled that a name is counted separately.
 func (n *Names) has(name string) bool {
 	return name == "" || name == cluster.DefaultQueue || name == Other || n.reserved[name] || n.own[name]
 }
 
-// Place returns the queue under which the jobs of a queue are counted. It does not change n.
+// Place returns the queue under which the jobs of the queue name are counted: name itself or Other. It does not change
+// n.
 func (n *Names) Place(name string) string {
 	if n.limit == 0 || n.has(name) || len(n.reserved)+len(n.own) < n.limit {
 		return name
@@ -62,7 +64,7 @@ func (n *Names) Place(name string) string {
 	return Other
 }
 
-// Note records a name that reaches the journal, and reports whether it is the first one that shares Other.
+// Note records a name that reaches the journal. It returns true only for the first name that shares Other.
 func (n *Names) Note(name string) (first bool) {
 	switch {
 	case n.limit == 0 || n.has(name):
@@ -77,7 +79,7 @@ func (n *Names) Note(name string) (first bool) {
 	return false
 }
 
-// detail gives a queue all metrics if the limit allows it.
+// detail gives a queue all metrics, unless detailedQueues queues have them already.
 func (n *Names) detail(name string) {
 	const unnamed = 2 // the default queue and Other do not count
 	if n.detailed == nil || n.detailed[name] || len(n.detailed) >= detailedQueues+unnamed {
@@ -92,20 +94,21 @@ func (n *Names) View() View {
 	return View{Named: len(n.reserved) + len(n.own), Folded: n.met, sharing: n.sharing, detailed: n.detailed}
 }
 
-// View is an immutable copy of the names. The zero View has no limit.
+// View is an immutable copy of Names. In the zero View every queue is counted separately.
 type View struct {
-	// Named is the number of queues with models of their own. Folded is the number of names that share Other.
+	// Named is the number of names that are counted separately. Folded is the number of names that share Other.
 	Named    int
 	Folded   uint64
 	sharing  hashes
 	detailed map[string]bool
 }
 
-// Shares reports whether a name shares Other. If very many names do, the oldest have been forgotten, and it returns
-// false for them.
+// Shares reports whether the jobs of a queue are counted under Other. If there are very many such queues, the oldest
+// names are forgotten, and Shares returns false for them.
 func (v View) Shares(name string) bool { return v.sharing.has(hashOf(name)) }
 
-// Metric returns the queue under which detailed metrics count a queue: itself, or Other if it has no detailed metrics.
+// Metric returns the queue under which detailed metrics count the jobs of a queue: the queue itself, or Other if it has
+// no detailed metrics.
 func (v View) Metric(queue string) string {
 	if v.detailed == nil || v.detailed[queue] {
 		return queue
@@ -113,10 +116,11 @@ func (v View) Metric(queue string) string {
 	return Other
 }
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved Names.
 const kind, version = "queuenames", 1
 
-// fields reads or writes the names. The configured names and the limit of n are kept.
+// fields reads or writes the names that the journal had. The reserved names and the limit of n are neither read nor
+// written.
 func (n *Names) fields(c *codec.Codec) {
 	codec.List(c, &n.order, func(name *string) { c.Text(name) })
 	c.Uint(&n.met)
@@ -138,11 +142,11 @@ func codeHashes(c *codec.Codec, block *[]uint64) {
 	c.Check(len(*block) <= hashBlock, "a block of %d hashes", len(*block))
 }
 
-// MarshalBinary saves the names.
+// MarshalBinary returns the saved form of the names that the journal had.
 func (n *Names) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, n.fields) }
 
-// UnmarshalBinary restores names that MarshalBinary saved. The configured names and the limit of n are kept. An error
-// is a *codec.Error and leaves n unchanged.
+// UnmarshalBinary restores names that MarshalBinary saved. The reserved names and the limit of n stay as they are. An
+// error is a *codec.Error and leaves n unchanged.
 func (n *Names) UnmarshalBinary(data []byte) error {
 	return codec.Restore(n, kind, version, data, (*Names).fields)
 }

@@ -10,8 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestHashes proves that the newest names that share a queue are remembered, up to a bound, and that a copy does not
-// change.
+// TestHashes proves that a set keeps the newest hashes, up to its bound, and that a copy of the set does not change.
 func TestHashes(t *testing.T) {
 	var s hashes
 	const all = (hashBlocks + 3) * hashBlock
@@ -40,7 +39,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestCodec proves that the saved names are the same after restoring, and that damaged bytes are an error.
+// TestCodec proves that restored names equal the saved ones, and that damaged bytes are an error.
 func TestCodec(t *testing.T) {
 	n := New([]string{"a"}, 3)
 	for i := range 3000 {
