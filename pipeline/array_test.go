@@ -20,9 +20,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// arrayEvents returns the log of a busy machine with an array, which is submitted after half of the log. The elements
-// start one after another, but atOnce of them at the instant of the submission; one element is cancelled. Records of
-// the whole array occur again and again.
+// arrayEvents returns the log of a busy machine with an array, and the second at which the array is submitted, after
+// half of the log. The first atOnce elements start at the instant of the submission, the others one after another; one
+// element is cancelled.
 func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submitted float64) {
 	t.Helper()
 	events = alive(workload(t, 160, 9))
@@ -45,8 +45,8 @@ func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submit
 	return alive(events), submitted
 }
 
-// TestRowsOfElements proves that every element of an array gets one row of the ledger, and that the first and the last
-// element to start have the array's forecasts.
+// TestRowsOfElements proves that every element of an array gets one row of the ledger, and that the rows of the first
+// and the last element to start have forecasts.
 func TestRowsOfElements(t *testing.T) {
 	for _, atOnce := range []int{0, 3, 12} {
 		t.Run(fmt.Sprint(atOnce, " at once"), func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestRowsOfElements(t *testing.T) {
 	}
 }
 
-// TestForecastOfAnArrayKnowsNoStart proves that the forecast of an array's last element is the forecast of the whole
-// array at its submission, however many elements started at the same instant.
+// TestForecastOfAnArrayKnowsNoStart proves that the forecast of an array's last element does not depend on the number
+// of elements that start at the instant of the submission.
 func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	quantiles := func(atOnce int) []float64 {
 		store := &memory{}
@@ -109,8 +109,9 @@ func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	}
 }
 
-// These are the places at which the first tasks of an array start: before squeue lists the array, after the listing but
-// before its comparison with the picture, after the comparison but before its events are applied, and after that.
+// These are the points in the course of a listing at which the first tasks of an array start: before squeue lists the
+// array, after the listing but before its comparison with the picture, after the comparison but before its events are
+// applied, and after that.
 const (
 	beforeListing = iota
 	beforeComparison
@@ -118,8 +119,9 @@ const (
 	afterEvents
 )
 
-// playArray simulates array 90, which has six tasks of which two run at once. The log reports the submission at second
-// 5000, and squeue lists the array at 5002. The first two tasks start at the given place.
+// playArray simulates array 90, which has six tasks and a limit of two running tasks. The log reports the submission at
+// second 5000, and squeue lists the array at 5002. The first two tasks start at the given point, for example
+// beforeListing.
 func (s *slurmStage) playArray(starts int) {
 	s.t.Helper()
 	facts := event(job.Machine, job.MachineID, 0)
@@ -163,8 +165,8 @@ func (s *slurmStage) playArray(starts int) {
 	}
 }
 
-// TestForecastOfAnArrayCountsEachTaskOnce proves that the forecast of an array's last task is the same wherever the
-// first tasks start, and however often the writer was killed.
+// TestForecastOfAnArrayCountsEachTaskOnce proves that the forecast of an array's last task does not depend on the point
+// at which the first tasks start, nor on how often the writer was killed.
 func TestForecastOfAnArrayCountsEachTaskOnce(t *testing.T) {
 	cfg := slurmConfig()
 	cfg.SnapshotEvents = 1
@@ -201,7 +203,7 @@ func TestForecastOfAnArrayCountsEachTaskOnce(t *testing.T) {
 	}
 }
 
-// TestRowsOfUncountedElements proves that elements also get rows if no log reports how many elements the array has.
+// TestRowsOfUncountedElements proves that the elements of an array get rows even if no log reports how many there are.
 func TestRowsOfUncountedElements(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -225,8 +227,8 @@ func TestRowsOfUncountedElements(t *testing.T) {
 	}
 }
 
-// TestRestartWithinAnArray proves that a daemon that ends at any commit within the log of an array has the same
-// entries, rows and state in the end, although it then reads some lines again.
+// TestRestartWithinAnArray proves that entries, rows and state are the same in the end if the daemon ends at any commit
+// within the log of an array and is started again, although it then reads some lines again.
 func TestRestartWithinAnArray(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -249,12 +251,12 @@ func TestRestartWithinAnArray(t *testing.T) {
 	}
 }
 
-// bounded is a store that fails if a transaction is too large.
+// bounded is a store that fails the test if a transaction is too large.
 type bounded struct {
 	memory
 	t        *testing.T
 	commits  int
-	killAt   int // number of the commit from which on all fail; 0 for none
+	killAt   int // number of the commit that fails, with all later ones; 0 for none
 	together int // largest number of entries of one transaction
 }
 
@@ -272,8 +274,8 @@ func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
 
 func (b *bounded) want() int { return 50_000 }
 
-// TestCommitsAreBounded proves that a delivery of many events is committed in parts, with the checkpoint in the last
-// one. A daemon that is killed between two parts reaches the same state in the end.
+// TestCommitsAreBounded proves that a delivery of many events is committed in parts, and its checkpoint with the last
+// part. A daemon that is killed between two parts and started again reaches the same state in the end.
 func TestCommitsAreBounded(t *testing.T) {
 	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}
 	d := func(src *source.Config) *source.Delivery {
@@ -301,8 +303,8 @@ func TestCommitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCommitsAreBoundedInBytes proves that the limit also counts the bytes of texts: a commit has about 16 MiB of
-// them.
+// TestCommitsAreBoundedInBytes proves that a delivery with long texts is committed in parts of at most about 16 MiB of
+// texts.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestCommitsAreBounded")

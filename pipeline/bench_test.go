@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// BenchmarkTake folds a workload of 5,000 jobs on 128 processors with a clusterWriter: picture, models and journal
-// entries, with and without a forecast for every job.
+// BenchmarkTake folds a workload on 128 processors with a clusterWriter: picture, models and journal entries, with and
+// without a forecast for every job.
 func BenchmarkTake(b *testing.B) {
 	events := workload(b, 1500, 1)
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func takeAll(l *clusterWriter, events []job.Event, rows *int) {
 	*rows += len(out.rows)
 }
 
-// journaled returns the mean number of bytes of an event in the journal.
+// journaled returns the mean size of an event in the journal, in bytes.
 func journaled(b *testing.B, events []job.Event) float64 {
 	bytes := 0
 	for i := range events {

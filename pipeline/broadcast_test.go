@@ -2,8 +2,8 @@ package pipeline
 
 import "testing"
 
-// TestBell proves that a broadcast wakes all waiting goroutines once, that goroutines that wait later need the next
-// broadcast, and that a broadcast does not wait for any goroutine.
+// TestBell proves that a broadcast wakes all waiting goroutines, that goroutines that begin to wait after it are woken
+// by the next broadcast only, and that a broadcast does not wait for any goroutine.
 func TestBell(t *testing.T) {
 	var b broadcaster
 	b.broadcast()

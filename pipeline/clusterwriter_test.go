@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 )
 
-// newWriter returns a writer of the configuration's first cluster, without a journal.
+// newWriter returns the writer of the first cluster in the configuration. It writes no journal.
 func newWriter(t testing.TB, cfg Config) *clusterWriter {
 	t.Helper()
 	l, err := newClusterWriter(cfg.Clusters[0], &cfg, nil)
@@ -21,8 +21,8 @@ func newWriter(t testing.TB, cfg Config) *clusterWriter {
 	return l
 }
 
-// TestRefusedConfiguration proves that a value that a model or the engine refuses causes an error that names its key,
-// and is never replaced by a default.
+// TestRefusedConfiguration proves that a configured value that a model or the engine refuses causes an error that names
+// the key. It is not replaced by a default.
 func TestRefusedConfiguration(t *testing.T) {
 	pool := []cluster.PoolConfig{{Name: "p", Policy: "backfill"}}
 	for want, change := range map[string]func(*Config){

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// begun returns a pipeline that has followed the given events from the beginning.
+// begun returns a pipeline that has followed the given events and nothing before them.
 func begun(t *testing.T, store modelstore.Store, events []job.Event) (*Pipeline, *source.Config) {
 	t.Helper()
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -33,7 +33,7 @@ func damage(t *testing.T, store modelstore.Store) {
 	}
 }
 
-// runUntilUsable runs the writer until it has a state to continue from, and then stops it.
+// runUntilUsable runs the writer until the cluster has a usable state, and then stops it.
 func runUntilUsable(t *testing.T, p *Pipeline) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -53,7 +53,7 @@ func runUntilUsable(t *testing.T, p *Pipeline) {
 	}
 }
 
-// failures returns the conditions about histories as text.
+// failures returns the texts of the pipeline's conditions about histories.
 func failures(p *Pipeline) string {
 	var out []string
 	for _, c := range p.Conditions() {
@@ -68,7 +68,7 @@ func failures(p *Pipeline) string {
 type faultyStore struct {
 	modelstore.Store
 	journal bool // the journal is damaged
-	away    int  // number of times that reading the second chunk of a history fails
+	away    int  // how often reading the second chunk of a history still fails
 }
 
 func (f *faultyStore) Replay(ctx context.Context, after int64, fn func(modelstore.Entry) error) error {
@@ -87,8 +87,8 @@ func (f *faultyStore) HistoryChunk(ctx context.Context, cluster, id, part string
 }
 
 // TestDamagedHistoryWithoutState proves that the state is built from the journal alone if the configuration has changed
-// and the history is damaged. That state equals that of a daemon with the same journal and no history. It is saved, the
-// condition stays visible, and the next process begins with that state.
+// and the history is damaged. The state equals that of a daemon with the same journal and no history. It is saved, the
+// condition of the damaged history stays visible, and the next process begins with this state.
 func TestDamagedHistoryWithoutState(t *testing.T) {
 	log := cut(t, 300, 180, 39)
 	store := newStore(t)
@@ -141,8 +141,8 @@ func TestDamagedHistoryWithoutState(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryAndJournal proves that the writer ends with an error if it has no state and can read neither the
-// history nor the journal.
+// TestDamagedHistoryAndJournal proves that the writer ends with an error if it has no usable state and can read neither
+// the history nor the journal.
 func TestDamagedHistoryAndJournal(t *testing.T) {
 	log := cut(t, 120, 60, 40)
 	store := newStore(t)
@@ -159,7 +159,8 @@ func TestDamagedHistoryAndJournal(t *testing.T) {
 	}
 }
 
-// TestRebuildThroughFailures proves that a rebuild continues from the same place after the store failed for a while.
+// TestRebuildThroughFailures proves that a rebuild continues where it was after the store failed for a while: the state
+// is the same as without failures.
 func TestRebuildThroughFailures(t *testing.T) {
 	log := cut(t, 200, 120, 41)
 	states := [2]map[string]string{}
@@ -179,8 +180,8 @@ func TestRebuildThroughFailures(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsDamaged proves that a damaged history is reported in one view, and that the published state does not
-// change.
+// TestHistoryThatIsDamaged proves that the state does not change if the new history is damaged, and that views are
+// published only until one shows the failure.
 func TestHistoryThatIsDamaged(t *testing.T) {
 	log := cut(t, 120, 60, 37)
 	store := newStore(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// newDependencyStage returns a slurmStage with a cluster of 32 processors, and the store of its rows.
+// newDependencyStage returns a slurmStage with a cluster of 32 processors, and its store.
 func newDependencyStage(t *testing.T) (*slurmStage, *memory) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -35,8 +35,8 @@ func rowOf(t *testing.T, store *memory, id string) *modelstore.Row {
 	return &store.rows[i]
 }
 
-// waitsLong reports an error unless a job that waits for another one was forecast before its start, with a median wait
-// of at least 60 s and the cause "hold".
+// waitsLong fails the test unless the job, which waits for another one, was forecast before its start, with a median
+// wait of at least 60 s and the cause "hold".
 func waitsLong(t *testing.T, store *memory, id string) {
 	t.Helper()
 	r := rowOf(t, store, id)
@@ -47,8 +47,8 @@ func waitsLong(t *testing.T, store *memory, id string) {
 	}
 }
 
-// TestDependencyOnAnArrayInOneListing proves that a job that waits for an array is forecast behind the array, although
-// the listing that completes both reports the array last. The same holds without a log.
+// TestDependencyOnAnArrayInOneListing proves that the forecast of a job that waits for an array counts the array,
+// although the listing with the details of both has the array last. The same holds without a log.
 func TestDependencyOnAnArrayInOneListing(t *testing.T) {
 	s, store := newDependencyStage(t)
 	s.deliver(s.log, event(job.Submit, "1", 10), event(job.Submit, "2", 10.5), event(job.Submit, "3", 10.7))
@@ -62,8 +62,8 @@ func TestDependencyOnAnArrayInOneListing(t *testing.T) {
 	waitsLong(t, store, "3")
 }
 
-// TestDependencyOnAJobOfUnknownSize proves that a job that waits for another one is forecast once the size of the other
-// one is known. Here the listing with the size was taken before the start of the other job, but arrives after it.
+// TestDependencyOnAJobOfUnknownSize proves that a job that waits for another job is forecast once the size of the other
+// job is known. Here the listing with the size was taken before the other job's start, but arrives after it.
 func TestDependencyOnAJobOfUnknownSize(t *testing.T) {
 	s, store := newDependencyStage(t)
 	s.deliver(s.log, event(job.Submit, "1", 10), event(job.Submit, "2", 10.2), event(job.Start, "1", 11))
@@ -77,8 +77,8 @@ func TestDependencyOnAJobOfUnknownSize(t *testing.T) {
 	waitsLong(t, store, "2")
 }
 
-// TestDependencyOnAJobWithoutRecord proves that a job that is held for a job without any record is forecast once there
-// is a record of the other job, or otherwise at the end of the grace period for late details.
+// TestDependencyOnAJobWithoutRecord covers a job that is held for another job of which no record was read. It proves
+// that the forecast is made once a record of the other job is read, and at the latest after cluster.DetailsGrace.
 func TestDependencyOnAJobWithoutRecord(t *testing.T) {
 	first := listed{id: "1", user: "ann", procs: 8, submit: 9, eligible: 9, start: 11}
 	second := listed{id: "2", user: "ann", procs: 1, submit: 10, eligible: -1, reason: "Dependency",
@@ -86,7 +86,7 @@ func TestDependencyOnAJobWithoutRecord(t *testing.T) {
 	for name, listing := range map[string][]listed{"": {first, second}, "stays unknown: ": {second}} {
 		s, store := newDependencyStage(t)
 		s.deliver(s.log, event(job.Submit, "2", 10))
-		s.list(12, first, second) // the start of job 1 is so recent that it is left to the log
+		s.list(12, first, second) // the start of job 1 is so recent that only the log reports it
 		served := func(seconds float64) bool {
 			s.deliver(s.log, event(job.Submit, fmt.Sprint("at ", seconds), seconds)) // ends the instant before
 			v := s.pipeline.View("c")
@@ -116,8 +116,8 @@ func TestDependencyOnAJobWithoutRecord(t *testing.T) {
 	}
 }
 
-// TestDependenciesSurviveKills proves that postponed forecasts are the same however often the writer was killed and
-// restored.
+// TestDependenciesSurviveKills proves that postponed forecasts are the same if the writer is killed and restored after
+// every delivery.
 func TestDependenciesSurviveKills(t *testing.T) {
 	undisturbed := newStore(t)
 	s := newSlurmStage(t, slurmConfig(), undisturbed)

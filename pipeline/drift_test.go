@@ -11,9 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// TestToldChanges proves that the engine gets the scheduler's reports of the time limit of a queue and of its nodes. A
-// different limit, or the loss of a third of the nodes, is a change that the view shows. The first report, or a
-// repeated one, is no change.
+// TestToldChanges proves that the engine gets the scheduler's reports of a queue's time limit and nodes. The view shows
+// another limit, or the loss of a third of the nodes, as a drift. A first or repeated report is no drift.
 func TestToldChanges(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0

@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// clocked is a pipeline whose clock the test sets. It follows a log while the log is written.
+// clocked is a pipeline whose clock the test sets. The pipeline follows a log that the test writes.
 type clocked struct {
 	t     testing.TB
 	store modelstore.Store
@@ -43,7 +43,7 @@ func newClocked(t testing.TB, store modelstore.Store, offset *time.Duration) *cl
 	return c
 }
 
-// start starts a new process on the store, as after a kill of the previous one.
+// start begins a new process with the same store, as after a kill of the previous process.
 func (c *clocked) start() {
 	c.t.Helper()
 	cfg := testConfig()
@@ -56,8 +56,8 @@ func (c *clocked) start() {
 	c.p.AddSource(*c.src)
 }
 
-// write adds events to the log at an instant of the clock. since is the time since the reader last saw the end of the
-// log.
+// write sets the clock and adds events to the log, which the pipeline reads at once. since is the time since the
+// pipeline last reached the end of the log.
 func (c *clocked) write(seconds float64, since time.Duration, events ...job.Event) {
 	c.t.Helper()
 	c.now = at(seconds)
@@ -69,7 +69,7 @@ func (c *clocked) write(seconds float64, since time.Duration, events ...job.Even
 	take(c.t, c.p, d)
 }
 
-// tick performs the actions that are due at an instant of the clock.
+// tick sets the clock and applies the set-aside events whose time it has reached.
 func (c *clocked) tick(seconds float64) {
 	c.t.Helper()
 	c.now = at(seconds)
@@ -90,7 +90,7 @@ func (c *clocked) journal() []job.Event {
 	return out
 }
 
-// stores runs a test on empty databases of each kind.
+// stores runs a test with each kind of database. open opens an empty one.
 func stores(t *testing.T, test func(t *testing.T, open func(testing.TB) modelstore.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newStore) })
 	t.Run("postgres", func(t *testing.T) {
@@ -109,8 +109,8 @@ func stores(t *testing.T, test func(t *testing.T, open func(testing.TB) modelsto
 	})
 }
 
-// life returns the events of a job of one processor that is submitted at a second, starts 10 s later and ends 100 s
-// later. All times are shifted by shift seconds.
+// life returns the events of a job of one processor. It is submitted at the given second, and starts 10 s and ends 100
+// s after its submission. All times are shifted by shift seconds.
 func life(id int, second, shift float64) []job.Event {
 	name := fmt.Sprint("j", id)
 	submit, start, end := sized(event(job.Submit, name, second+shift), 1), event(job.Start, name, second+shift+10),
@@ -119,8 +119,8 @@ func life(id int, second, shift float64) []job.Event {
 	return []job.Event{submit, start, end}
 }
 
-// TestSetAside proves that a single record dated 20 h ahead does not advance the picture to its time. The record
-// survives restarts, is shown and counted, and is used when the clock reaches its time.
+// TestSetAside proves that a single record dated 20 h ahead does not advance the picture to that time. The record is
+// set aside, also over restarts, is shown and counted, and is used when the clock reaches its time.
 func TestSetAside(t *testing.T) {
 	const hour = 3600
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
@@ -162,8 +162,8 @@ func TestSetAside(t *testing.T) {
 	})
 }
 
-// TestSetAsideIsTheSameEvent proves that an event that is set aside is saved with the fields that the journal lacks,
-// because only the fold uses them.
+// TestSetAsideIsTheSameEvent proves that an event that is set aside is saved with all fields that the fold uses,
+// including those that the journal does not store.
 func TestSetAsideIsTheSameEvent(t *testing.T) {
 	e := asideEvent{event: event(job.End, "9", 10), read: at(1), prompt: true}
 	e.event.All, e.event.Tasks, e.event.Total = true, 3, 5
@@ -186,8 +186,8 @@ func TestSetAsideIsTheSameEvent(t *testing.T) {
 }
 
 // TestSetAsideEnds proves that a record of another century causes a condition for a day after it was read, also over a
-// restart and even if no other record comes. After that day the record is still set aside and counted. Another such
-// record causes the condition again.
+// restart, and that the condition then ends even if no other record comes. The record is still set aside and counted
+// after that day. Another such record causes the condition again.
 func TestSetAsideEnds(t *testing.T) {
 	const hour, century = 3600, 100 * 365 * 24 * 3600
 	c := newClocked(t, newStore(t), nil)
@@ -224,8 +224,8 @@ func TestSetAsideEnds(t *testing.T) {
 	check("after another record", 2, true)
 }
 
-// TestSetAsideOutrun proves that a submission that was set aside does not begin a second life of a job that has come
-// and gone in the meantime.
+// TestSetAsideOutrun proves that a submission that was set aside does not begin a second attempt of a job if later
+// records have reported the job in the meantime.
 func TestSetAsideOutrun(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		c := newClocked(t, newStore(t), nil)
@@ -245,8 +245,8 @@ func TestSetAsideOutrun(t *testing.T) {
 	}
 }
 
-// TestClockOffset proves that a log with all times shifted by the same offset is corrected and loses no record, whether
-// the times are ahead or behind. A restart with another clock after each record changes nothing.
+// TestClockOffset proves that the times of a log that are all shifted by the same offset are corrected, whether they
+// are ahead or behind, and that no record is lost. A restart with another clock after each record changes nothing.
 func TestClockOffset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -290,8 +290,8 @@ func TestClockOffset(t *testing.T) {
 	})
 }
 
-// TestClockLeftAlone proves that nothing is corrected if the log's clock is right, despite jitter, hosts whose clocks
-// differ by minutes, lines that are written or read late, and history.
+// TestClockLeftAlone proves that no time is corrected if the log's clock is about right. Jitter, hosts whose clocks
+// differ by minutes, lines that are written or read late, and history do not count as an offset.
 func TestClockLeftAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, of := range map[string]func(i int) (ahead float64, since time.Duration){
@@ -323,8 +323,8 @@ func TestClockLeftAlone(t *testing.T) {
 	}
 }
 
-// TestClockChanges proves that the correction follows an offset that begins, changes and ends, as when local times are
-// read in a wrong zone while summer time begins or ends. No record is lost or dated ahead.
+// TestClockChanges proves that the correction follows an offset that begins, changes and ends. That happens when local
+// times are read in a wrong zone and summer time begins or ends. No record is lost or dated ahead.
 func TestClockChanges(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	second, n := 0.0, 0
@@ -381,7 +381,7 @@ func TestAsideBounded(t *testing.T) {
 	}
 }
 
-// dying is a store whose process is killed after a number of further transactions.
+// dying is a store whose process is killed after left further transactions.
 type dying struct {
 	modelstore.Store
 	left int
@@ -397,7 +397,7 @@ func (s *dying) Commit(ctx context.Context, batch modelstore.Batch) error {
 	return s.Store.Commit(ctx, batch)
 }
 
-// dieAfter passes a delivery to the writer, which is killed after a number of transactions.
+// dieAfter passes a delivery to the writer, which is killed after the given number of transactions.
 func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 	c.t.Helper()
 	ctx, kill := context.WithCancel(context.Background())
@@ -407,9 +407,9 @@ func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 	}
 }
 
-// TestClockKilledBetweenParts proves that all parts of a delivery are judged by the same inputs. After a kill between
-// its transactions the same lines are read again as history, later and with another clock. They are still corrected,
-// kept or set aside as without the kill.
+// TestClockKilledBetweenParts proves that all events of a delivery are judged by the same inputs. After a kill between
+// two of its transactions, its lines are read again as history, later and with another clock. Their events are still
+// corrected, kept or set aside as without the kill.
 func TestClockKilledBetweenParts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -478,8 +478,8 @@ func TestClockKilledBetweenParts(t *testing.T) {
 	})
 }
 
-// TestClockOfAnswers proves that no offset is measured from a scheduler's answers, because these show events of long
-// ago. A record ahead of the clock is set aside once, however often the scheduler repeats it.
+// TestClockOfAnswers proves that no offset is measured from the answers of a polled scheduler, because these have
+// events of long ago. A record ahead of the clock is set aside once, even if the scheduler repeats it.
 func TestClockOfAnswers(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	answer := func(seconds float64) {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// onlyRead is a store that refuses all writes, and while it is away also all reads.
+// onlyRead is a store that fails the test if it is written, and returns errors for reads while away is set.
 type onlyRead struct {
 	modelstore.Store
 	t    *testing.T
@@ -45,9 +45,9 @@ func (s *onlyRead) written(by string) error {
 	return modelstore.ErrReadOnly
 }
 
-// TestFollowingIsTheSame proves that a pipeline that follows a journal has the same state, models and engine as the
-// writer of the journal, bit for bit, wherever it starts. It writes nothing, reports when it cannot read, and ends only
-// when the configuration behind the journal changes.
+// TestFollowingIsTheSame proves that a pipeline that follows a journal, from any entry on, has the same state, models
+// and engine as the writer of the journal, bit for bit. It writes nothing, shows when it cannot read, and ends only
+// when the configuration of the writer changes.
 func TestFollowingIsTheSame(t *testing.T) {
 	events := mangle(workload(t, 220, 21), 21)
 	for _, join := range []int{0, 3, 9} {
@@ -120,7 +120,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 	}
 }
 
-// unreadReason returns the reason why a source delivers nothing. It returns "" if there is none.
+// unreadReason returns the reason why a source cannot be read, "" if it can be read.
 func unreadReason(s *readmodel.SourceStatus) string {
 	if c := s.Unreadable(); c != nil {
 		return c.Reason

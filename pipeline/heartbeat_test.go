@@ -15,7 +15,7 @@ import (
 // store, and becomes small again afterwards.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const long = 100 * time.Millisecond // five rounds of a writer with nothing to do
+		const long = 100 * time.Millisecond // time for five passes of an idle writer's loop
 		hangs, goOn := make(chan bool), make(chan bool)
 		p, src := newPipeline(testConfig(), &memory{fail: func(operation string) error {
 			if operation == "commit" {

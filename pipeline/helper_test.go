@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testConfig returns the configuration of a cluster of 128 processors. The windows of its models are small, so that
+// testConfig returns the configuration of a cluster "c" of 128 processors. The windows of the models are so small that
 // they drop old data during a test.
 func testConfig() Config {
 	return Config{
@@ -57,7 +57,7 @@ func testConfig() Config {
 	}
 }
 
-// mustNew returns p. It panics on an error, because the configuration of a test must be valid.
+// mustNew returns p. It panics if New returned an error, because the configurations of tests must be valid.
 func mustNew(p *Pipeline, err error) *Pipeline {
 	if err != nil {
 		log.Panic(err)
@@ -75,7 +75,8 @@ func newPipeline(cfg Config, store modelstore.Store, order collector.Order) (*Pi
 	return p, src
 }
 
-// deliveries cuts events into deliveries of random length. The checkpoint of each delivery is its number.
+// deliveries cuts events into deliveries of random length, at most the given number of events. The checkpoint of a
+// delivery is its number.
 func deliveries(src *source.Config, events []job.Event, most int, seed uint64) []*source.Delivery {
 	rng := rand.New(rand.NewPCG(seed, 13))
 	var out []*source.Delivery
@@ -99,7 +100,8 @@ func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	p.publishAtOnce()
 }
 
-// lanes returns the data that the pipeline would save, by part, without the counters of records that changed nothing.
+// lanes returns the data that the pipeline would save for cluster "c", by part, without the counters of records that
+// changed nothing.
 func lanes(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := map[string][]byte{}
@@ -125,7 +127,7 @@ func lanes(t testing.TB, p *Pipeline) map[string]string {
 	return out
 }
 
-// kept has the contents of a store.
+// kept has the entries and rows of a store, and the saved parts of the state (lanes).
 type kept struct {
 	Entries []modelstore.Entry
 	Rows    []modelstore.Row
@@ -168,7 +170,7 @@ func newStore(t testing.TB) modelstore.Store {
 	return s
 }
 
-// memory is a store that keeps committed entries, rows and checkpoints in memory.
+// memory is a store that keeps the committed entries, rows, bad lines and checkpoints in memory.
 type memory struct {
 	modelstore.Store // the other methods are nil
 	entries          []modelstore.Entry

@@ -21,10 +21,11 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// recorded has the events of a log, cut at an instant into those that are imported and those that are followed.
+// recorded has the events of a log, cut at an instant: the tests import past as a history, and follow live.
 type recorded struct{ past, live []job.Event }
 
-// cut cuts the log of a simulated machine, in the order of time, at the submission of job number first.
+// cut returns the log of a simulated machine, in the order of time, cut before the instant at which job number first is
+// submitted.
 func cut(t testing.TB, jobs, first int, seed uint64) recorded {
 	t.Helper()
 	events := workload(t, jobs, seed)
@@ -37,7 +38,7 @@ func cut(t testing.TB, jobs, first int, seed uint64) recorded {
 	return recorded{events[:n:n], events[n:]}
 }
 
-// putHistory stores events as a history, and returns its description.
+// putHistory stores events as a history with the given id, 100 in each chunk, and returns its description.
 func putHistory(t testing.TB, store modelstore.Store, id string, mode past.Mode, events []job.Event) past.History {
 	t.Helper()
 	h := past.History{ID: id, Hash: id, Mode: mode, Events: int64(len(events))}
@@ -65,7 +66,7 @@ func putHistory(t testing.TB, store modelstore.Store, id string, mode past.Mode,
 	return h
 }
 
-// teachNow puts a history in force and begins the rebuild.
+// teachNow puts a history in force, as a call of Teach does, and so begins the rebuild.
 func teachNow(t testing.TB, ctx context.Context, p *Pipeline, h past.History) {
 	t.Helper()
 	call := &teaching{ctx: ctx, cluster: "c", history: h, done: make(chan error, 1)}
@@ -75,7 +76,7 @@ func teachNow(t testing.TB, ctx context.Context, p *Pipeline, h past.History) {
 	}
 }
 
-// swapNow waits for a rebuild and replaces the published state with its state.
+// swapNow waits for the end of a rebuild and replaces the published state by the rebuilt one.
 func swapNow(t testing.TB, p *Pipeline) {
 	t.Helper()
 	select {
@@ -88,7 +89,7 @@ func swapNow(t testing.TB, p *Pipeline) {
 	}
 }
 
-// learns imports the history and waits until the pipeline has learnt it.
+// learns imports events as the history "h" and waits until the pipeline has learnt it.
 func learns(t testing.TB, p *Pipeline, store modelstore.Store, mode past.Mode, events []job.Event) {
 	t.Helper()
 	teachNow(t, t.Context(), p, putHistory(t, store, "h", mode, events))
@@ -101,8 +102,8 @@ func follows(t testing.TB, p *Pipeline, src *source.Config, events []job.Event) 
 	take(t, p, deliveries(src, events, 40, 3)...)
 }
 
-// laterRows returns the rows of the jobs that were submitted at or after an instant, without the numbers of their
-// closing events.
+// laterRows returns the rows of the jobs that were submitted at or after an instant. The numbers of the journal entries
+// that completed the rows are left out.
 func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]modelstore.Row {
 	t.Helper()
 	rows := map[string]modelstore.Row{}
@@ -119,7 +120,7 @@ func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]
 	return rows
 }
 
-// learnt returns those saved parts that do not depend on the forecasts that were served.
+// learnt returns the saved parts of the state that do not depend on which forecasts were served.
 func learnt(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := lanes(t, p)
@@ -128,14 +129,15 @@ func learnt(t testing.TB, p *Pipeline) map[string]string {
 	return parts
 }
 
-// TestHistoryIsExact proves that a daemon that learns a history has the same state, and forecasts later jobs to the
-// last bit, as a daemon that followed the whole log. It may learn the history before it follows its log or later.
+// TestHistoryIsExact proves that a daemon that learns a history gets, to the last bit, the same state and the same
+// later forecasts as a daemon that followed the whole log. It does not matter whether the daemon learns the history
+// before it follows its log or afterwards.
 func TestHistoryIsExact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
 	}
 	log := cut(t, 420, 250, 31)
-	const servedLive = 60 // events that are followed before the import
+	const servedLive = 60 // number of events that are followed before the import
 	since := log.live[servedLive].Time
 	follow := func(p *Pipeline, src *source.Config) {
 		follows(t, p, src, log.live[:servedLive])
@@ -171,7 +173,7 @@ func TestHistoryIsExact(t *testing.T) {
 	}
 }
 
-// fastConfig returns a configuration that follows only few jobs of a history in full.
+// fastConfig returns a configuration with which a fast replay follows only few jobs of a history in full.
 func fastConfig() Config {
 	cfg := testConfig()
 	cfg.Replay.Newest, cfg.Replay.Older = 100, 60
@@ -179,8 +181,8 @@ func fastConfig() Config {
 }
 
 // TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay depend neither on the
-// time of the import nor on kills of the daemon during the replay. Jobs outside the part that is replayed in full have
-// no rows, and the others are marked as replayed.
+// time of the import nor on kills of the daemon during the replay. Jobs that are not replayed in full have no rows, and
+// the rows of the others are marked as replayed.
 func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
@@ -237,8 +239,8 @@ func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// TestHistoryBesideTheLog proves that jobs that are in both a history and the journal count once, whichever of the two
-// has more records of them. The picture and all later rows are those of a daemon that followed everything.
+// TestHistoryBesideTheLog proves that jobs that are in both a history and the journal count once, no matter which of
+// the two has more records of them. The picture and all later rows are those of a daemon that followed everything.
 func TestHistoryBesideTheLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
@@ -281,8 +283,8 @@ func TestHistoryBesideTheLog(t *testing.T) {
 	}
 }
 
-// TestHistoryKeepsWhatWasServed proves that the forecasts of waiting jobs and the outcomes of live forecasts stay the
-// same when a state with a history replaces the state that served the forecasts.
+// TestHistoryKeepsWhatWasServed proves that a state with a history, when it replaces the published state, takes over
+// the forecasts that were served: those of waiting jobs, and the outcomes of live forecasts.
 func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	log := cut(t, 420, 200, 35)
 	store := newStore(t)
@@ -302,7 +304,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 		if f.Quantiles == nil || !slices.ContainsFunc(before.OpenForecasts, func(w *accuracy.Waiting) bool {
 			return slices.Equal(w.Quantiles, f.Quantiles)
 		}) {
-			continue // these forecasts are made when their instant has ended
+			continue // these forecasts are made after the swap
 		}
 		served++
 		if got == nil || !slices.Equal(f.Quantiles, got.Quantiles) {
@@ -335,7 +337,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	}
 }
 
-// servedByID returns the forecasts of the waiting jobs.
+// servedByID returns the forecasts of the waiting jobs, by the ids of the jobs.
 func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 	out := map[string]*readmodel.Served{}
 	for _, j := range v.Queued {
@@ -344,8 +346,9 @@ func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 	return out
 }
 
-// TestHistoryAfterConfigChange proves that a state that must be rebuilt is rebuilt with the stored history, equal to
-// the previous one, while no record is read. A restart with a state that includes its history rebuilds nothing.
+// TestHistoryAfterConfigChange proves that after a change of the configuration the state is rebuilt with the stored
+// history, and then equals the previous state. No record of the log is used before. A restart with a state that
+// includes its history rebuilds nothing.
 func TestHistoryAfterConfigChange(t *testing.T) {
 	log := cut(t, 300, 180, 36)
 	store := newStore(t)
@@ -395,8 +398,8 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 	}
 }
 
-// TestFollowersBeginAgainAfterAHistory proves that a following process notices that the collecting daemon has learnt a
-// history, and that the next following process has the same state as the writer.
+// TestFollowersBeginAgainAfterAHistory proves that a following process ends when the collecting daemon has learnt a
+// history, and that the next following process has the same state as the collecting daemon.
 func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	log := cut(t, 200, 100, 38)
 	store := newStore(t)
@@ -427,8 +430,8 @@ func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	}
 }
 
-// TestTimeThatRemains proves that the estimated remaining time of a fast replay counts the newest jobs at their higher
-// cost, because they are replayed in full.
+// TestTimeThatRemains proves that the estimate of the remaining time of a fast replay considers that the newest jobs,
+// which are replayed in full, take longer.
 func TestTimeThatRemains(t *testing.T) {
 	r := &rebuild{history: past.History{Mode: past.Fast, Events: 3000, Submissions: 1000}, began: time.Now()}
 	r.plans.Newest = 100

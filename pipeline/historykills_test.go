@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, or during the rebuild, reaches
-// the state of an undisturbed one.
+// TestHistoryThroughKills proves that a daemon that is killed at any write of an import or of the rebuild, and is
+// started again, reaches the state of an undisturbed daemon.
 func TestHistoryThroughKills(t *testing.T) {
 	log := cut(t, 300, 180, 32)
 	const servedLive = 40
@@ -43,7 +43,7 @@ func TestHistoryThroughKills(t *testing.T) {
 		p, src = newPipeline(testConfig(), store, collector.Live)
 		restore(t, p, "one")
 		if died == beforeTeach {
-			learns(t, p, store, past.Exact, log.past) // the chunks that were stored but not in force are deleted
+			learns(t, p, store, past.Exact, log.past) // deletes the chunks of the first import
 		} else if len(p.unlearnt.list()) > 0 {
 			if err := p.beginRebuilds(t.Context()); err != nil {
 				t.Fatal(err)
@@ -69,11 +69,11 @@ func TestHistoryThroughKills(t *testing.T) {
 	}
 }
 
-// next returns the number of the write at which the next process is killed: each write around the change of state, and
-// some of the many that store the jobs of the history.
+// next returns the number of the write at which the next process is killed, given that of the previous one. Near the
+// change of state these are all writes; among the many writes that store the jobs of the history, only some.
 func next(kill int) int {
 	if testing.Short() {
-		return kill + 3 + 1000*(kill/3) // one kill in the middle: all have the same goroutines
+		return kill + 3 + 1000*(kill/3) // one kill in the middle is enough: the goroutines are always the same
 	}
 	if kill < 4 || os.Getenv("WAITCAST_LONG") != "" {
 		return kill + 1
@@ -81,10 +81,10 @@ func next(kill int) int {
 	return kill + 1 + rand.IntN(50)
 }
 
-// mortalStore is a store whose process is killed after some writes.
+// mortalStore is a store whose process is killed after left further writes: all later writes fail.
 type mortalStore struct {
 	modelstore.Store
-	left int // writes until the kill; -1: no kill
+	left int // -1: no kill
 }
 
 func (m *mortalStore) write() error {
@@ -123,7 +123,7 @@ func (m *mortalStore) DropHistories(ctx context.Context, cluster string, keep ..
 	return m.Store.DropHistories(ctx, cluster, keep...)
 }
 
-// fate is the time at which a process was killed, if it was.
+// fate tells whether a process was killed, and if so, before or after Teach had put the history in force.
 type fate int
 
 const (
@@ -132,7 +132,7 @@ const (
 	afterTeach
 )
 
-// dies puts a history in force in a process that its store may kill.
+// dies lets a pipeline learn a history and reports its fate. The store of the pipeline may kill the process.
 func dies(t *testing.T, p *Pipeline, h past.History) fate {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// whole returns the events of a job as a log of whole jobs reports them. A runtime below 0 means that the job never
-// ran.
+// whole returns the events of a job as a log of whole jobs reports them, with times in seconds. A runtime below 0 means
+// that the job never ran.
 func whole(id int, submit, wait, runtime float64) []job.Event {
 	name := fmt.Sprint(id)
 	s, b, e := event(job.Submit, name, submit), event(job.Start, name, submit+wait),
@@ -60,7 +60,7 @@ func TestHoldbackOrder(t *testing.T) {
 	}
 }
 
-// jobsOf draws whole jobs in order of submission.
+// jobsOf draws jobs in order of submission, and returns the events of each.
 func jobsOf(t *rapid.T) [][]job.Event {
 	var jobs [][]job.Event
 	clock := 0
@@ -72,8 +72,8 @@ func jobsOf(t *rapid.T) [][]job.Event {
 	return jobs
 }
 
-// TestCheckpointsWaitForHeldEvents proves that no checkpoint is committed while an earlier event is held back, and that
-// the journal has every event before a committed checkpoint.
+// TestCheckpointsWaitForHeldEvents proves that no checkpoint is committed while an event before it is held back: the
+// journal has every event before a committed checkpoint.
 func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := jobsOf(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// finishedJobs returns jobs that had ended by an instant. Each is the single event that earlier versions imported.
+// finishedJobs returns n jobs that had ended by the second over. Each is one event, as earlier versions of the program
+// imported it.
 func finishedJobs(n int, over float64, seed uint64) []job.Event {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	var out []job.Event
@@ -30,7 +31,7 @@ func finishedJobs(n int, over float64, seed uint64) []job.Event {
 	return out
 }
 
-// picture returns what a view shows of the living jobs.
+// picture returns the running and waiting jobs of a view.
 func picture(v *readmodel.View) []cluster.Job {
 	var out []cluster.Job
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
@@ -43,9 +44,9 @@ func picture(v *readmodel.View) []cluster.Job {
 	return out
 }
 
-// TestOldImportsReplay proves that the journal of an earlier version still gives its former state. In such a journal
-// imported jobs are mixed with the followed ones, under their own source and in any order of time. They do not change
-// which jobs run and wait, but their lifetimes are learnt.
+// TestOldImportsReplay proves that the journal of an earlier version of the program still gives its former state. Such
+// a journal has imported jobs between the followed ones, under a source of their own and in any order of time. They do
+// not change which jobs run and wait, but their lifetimes are learnt.
 func TestOldImportsReplay(t *testing.T) {
 	const past = 40
 	store := newStore(t)

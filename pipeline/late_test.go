@@ -20,8 +20,8 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// TestQueueLearntLate proves that a job that is submitted without a queue counts only in the chains of the queue that a
-// later record names.
+// TestQueueLearntLate proves that a job that is submitted without a queue counts in the Markov chains of the queue that
+// a later record names, and in no other queue's.
 func TestQueueLearntLate(t *testing.T) {
 	p, _ := newPipeline(testConfig(), nil, collector.Live)
 	direct, err := markov.New(p.cfg.Models.Forget)
@@ -70,8 +70,8 @@ func TestQueueLearntLate(t *testing.T) {
 	}
 }
 
-// TestLastLifeIsWhatTheFoldRemembers proves that the last life of a job is the same by the keys in the journal and by
-// the memory of the fold.
+// TestLastLifeIsWhatTheFoldRemembers proves that the last attempt of a job is the same by the keys in the journal
+// (lastLife) as in the memory of the fold.
 func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	for _, events := range [][]job.Event{
 		{event(job.Submit, "1", 10), event(job.Cancel, "1", 20)},
@@ -102,8 +102,8 @@ func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	}
 }
 
-// TestLifetimesCompletedLate proves that a lifetime whose size and queue come a little after the end, or never, is
-// learnt once, with what is known by then. In history lifetimes are learnt without that delay.
+// TestLifetimesCompletedLate proves that the lifetime of a job whose size and queue come a little after its end, or
+// never, is learnt once, with the size and queue known by then. In history lifetimes are learnt at once.
 func TestLifetimesCompletedLate(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -163,7 +163,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 	}
 }
 
-// leftIn returns the only job that has left in a saved state.
+// leftIn returns the only job that has left, from the saved state of a cluster.
 func leftIn(t *testing.T, state []byte) cluster.Left {
 	t.Helper()
 	var saved struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestWindowIsSaved proves that windows are saved and restored, that a ledger saved by an older program can be read,
-// and that a damaged window is refused.
+// TestWindowIsSaved proves that the windows of the newest forecasts are saved and restored, that a ledger saved by an
+// older program without windows can be read, and that a damaged window is refused.
 func TestWindowIsSaved(t *testing.T) {
 	fresh := func() *clusterWriter { return newWriter(t, testConfig()) }
 	l := fresh()
@@ -74,8 +74,8 @@ func TestWindowIsSaved(t *testing.T) {
 	}
 }
 
-// TestSavedLedger proves that a restored ledger saves the same bytes again. A damaged ledger and one of another version
-// are refused, as are indexes that lead outside of a list.
+// TestSavedLedger proves that a restored ledger saves the same bytes again. A damaged ledger, one of another version,
+// and one with an index outside of a list are refused.
 func TestSavedLedger(t *testing.T) {
 	odd := func(id string) bool { return id[len(id)-1]%2 == 1 }
 	l := newWriter(t, testConfig())

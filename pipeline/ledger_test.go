@@ -24,8 +24,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// forecasts returns the forecasts of all jobs submitted before an instant: the quantiles, or the reason why there are
-// none. It covers the scored jobs and the waiting ones.
+// forecasts returns, as text, the forecasts of all jobs submitted before a second: the quantiles, or the reason why
+// there are none. It includes both the jobs with rows and the waiting ones.
 func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]string {
 	all := map[string]string{}
 	for _, r := range rows {
@@ -42,8 +42,8 @@ func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]st
 	return all
 }
 
-// cutOff checks that no forecast that was made before an instant changes if the log is cut off at that instant, for
-// each of the given instants.
+// cutOff checks, for each of the given instants, that the forecasts made before the instant do not change if the log is
+// cut off there. At least the given number of forecasts must be compared.
 func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []float64, least int) {
 	run := func(events []job.Event) (before func(cut float64) map[string]string) {
 		store := &memory{}
@@ -68,7 +68,7 @@ func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []floa
 				t.Fatalf("cut off at %v s, the forecast of job %s is\n%s, with the rest of the log\n%s", cut, id, f,
 					want[id])
 			}
-			if !strings.HasPrefix(f, "[") { // no method, so no forecast
+			if !strings.HasPrefix(f, "[") { // with a method, so with a forecast
 				proved++
 			}
 		}
@@ -88,7 +88,7 @@ func TestCutOffChangesNoForecast(t *testing.T) {
 	cutOff(t, collector.Live, events, []float64{.2 * last, .5 * last, .5*last + 1, .8 * last}, 300)
 }
 
-// TestCutOffChangesNoForecastKTH proves the same as TestCutOffChangesNoForecast on a real log whose records describe
+// TestCutOffChangesNoForecastKTH proves the same as TestCutOffChangesNoForecast with a real log whose records describe
 // whole jobs.
 func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	if testing.Short() {
@@ -110,8 +110,8 @@ func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	cutOff(t, collector.BySubmit, events, []float64{.5 * last, .8 * last}, 500)
 }
 
-// TestAheadAtTheInstantOfSubmission proves that a forecast uses the ends at the instant of its submission, but not the
-// starts: a job that starts then still counts as waiting ahead.
+// TestAheadAtTheInstantOfSubmission proves that a forecast uses the ends at the instant of the job's submission, but
+// not the starts: a job that starts at that instant still counts as waiting ahead.
 func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
@@ -131,7 +131,7 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// outcome has the fields of a row about the wait of its job.
+// outcome has the fields of a row that concern the wait of its job.
 type outcome struct {
 	ID, Outcome string
 	Attempt     int
@@ -139,8 +139,8 @@ type outcome struct {
 	Method      string
 }
 
-// TestWithinTheInstantOfSubmission proves that a job that starts or leaves at the instant of its submission is scored
-// when its forecast is made, with one row for each attempt.
+// TestWithinTheInstantOfSubmission proves that a job that starts or leaves at the instant of its submission is scored,
+// with one row for each attempt. The row is written when the forecast is made.
 func TestWithinTheInstantOfSubmission(t *testing.T) {
 	submit := sized(event(job.Submit, "1", 10), 1)
 	later := event(job.Submit, "later", 20)
@@ -200,7 +200,7 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 }
 
 // TestSizesOfUnknownSize proves that a job whose size stays unknown for too long gets a forecast for every power of two
-// below the machine's size, and for the whole machine.
+// below the number of the machine's processors, and one for that number.
 func TestSizesOfUnknownSize(t *testing.T) {
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil,
 		collector.Live)
@@ -265,8 +265,8 @@ func TestSizeClass(t *testing.T) {
 	}
 }
 
-// TestLedgerRetention proves that rows older than the ledger's retention, by event time, are deleted with the next
-// snapshot, and that the journal has its own retention.
+// TestLedgerRetention proves that rows that are older than the ledger's retention, by event time, are deleted after the
+// next snapshot. The journal, which has a retention of its own, keeps its entries.
 func TestLedgerRetention(t *testing.T) {
 	events := workload(t, 200, 3)
 	run := func(retention time.Duration) (k kept, now time.Time) {
@@ -289,8 +289,8 @@ func TestLedgerRetention(t *testing.T) {
 	}
 }
 
-// TestLedgerRetentionByMonth proves that a ledger with a retention of three months or more loses whole months (UTC),
-// and never a row younger than the retention.
+// TestLedgerRetentionByMonth proves that rows are deleted by whole months (UTC) if the ledger has a retention of three
+// months or more, and that no row younger than the retention is deleted.
 func TestLedgerRetentionByMonth(t *testing.T) {
 	day := 24 * time.Hour
 	newest := time.Date(2026, 3, 1, 0, 30, 0, 0, time.FixedZone("", 3600)) // the last half hour of February in UTC
@@ -309,8 +309,8 @@ func TestLedgerRetentionByMonth(t *testing.T) {
 	}
 }
 
-// TestReadersSeeTheOpenInstant proves that views include the events of the open instant, although the ledger's own
-// forecasts wait for the end of the instant.
+// TestReadersSeeTheOpenInstant proves that views include the events of the open instant, although the forecasts that
+// are scored are made only at the end of the instant.
 func TestReadersSeeTheOpenInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{

@@ -27,7 +27,7 @@ func loadConfig() Config {
 	return cfg
 }
 
-// asHistory returns the events as read from a log later than they happened.
+// asHistory returns the events as if they had been read from a log later than they happened.
 func asHistory(events []job.Event) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -36,8 +36,8 @@ func asHistory(events []job.Event) []job.Event {
 	return out
 }
 
-// readAll passes deliveries to the writer; the last one reaches the end of the log. It returns the load forecast that
-// is then made.
+// readAll passes deliveries to the writer. The last one reaches the end of the log, and readAll returns the load
+// forecast that is then made.
 func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *loadforecast.Outlook {
 	t.Helper()
 	ds[len(ds)-1].CaughtUp = true
@@ -57,8 +57,8 @@ func savedOf(t *testing.T, s modelstore.Store) []byte {
 	return all[loadKey("c")].Data
 }
 
-// TestRestoredLoadGoesOn proves that a restored daemon makes the same load forecast as the stopped one, from the same
-// number of outcomes.
+// TestRestoredLoadGoesOn proves that a restored daemon makes the same load forecast as the stopped one, with the same
+// number of learned outcomes.
 func TestRestoredLoadGoesOn(t *testing.T) {
 	events := asHistory(workload(t, 300, 4))
 	store := newStore(t)
@@ -95,7 +95,7 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutTheLoad proves that the cluster and its load forecast are restored even if the stored state of the
+// TestRestoreWithoutTheLoad proves that the cluster is restored and has a load forecast even if the stored state of the
 // load forecast is missing, damaged, or older than the cluster's.
 func TestRestoreWithoutTheLoad(t *testing.T) {
 	if testing.Short() {
@@ -150,8 +150,8 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored its
-// state. When the state is next saved, it is stored as a saved model of the newest event.
+// TestLoadOfAnOldStore proves that the load forecast continues from a state that an older program stored among the
+// checkpoints. When the state is saved next, it is stored as a saved model with the number of the newest event.
 func TestLoadOfAnOldStore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestoredLoadGoesOn")
@@ -211,8 +211,8 @@ func TestLoadEndsWithItsPipeline(t *testing.T) {
 	}
 }
 
-// TestLoadChangesNothingElse proves that the pipeline keeps the same entries, rows and state whether the load is
-// forecast or not.
+// TestLoadChangesNothingElse proves that entries, rows and all other state are the same with and without a load
+// forecast.
 func TestLoadChangesNothingElse(t *testing.T) {
 	events := mangle(workload(t, 150, 6), 6)
 	run := func(cfg Config) kept {

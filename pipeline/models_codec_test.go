@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/cluster/changes"
 )
 
-// saves returns the bytes of a part of a snapshot.
+// saves returns the saved bytes of a part of a snapshot.
 func saves(t *testing.T, part codec.Savable) []byte {
 	t.Helper()
 	data, err := part.MarshalBinary()
@@ -24,7 +24,7 @@ func saves(t *testing.T, part codec.Savable) []byte {
 	return data
 }
 
-// TestModelsCodec proves that saved models do not depend on when the events were read, that they are restored
+// TestModelsCodec proves that saved models do not depend on whether views of them were made, that they are restored
 // unchanged, and that truncated bytes are refused.
 func TestModelsCodec(t *testing.T) {
 	cfg := testConfig()

@@ -51,7 +51,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 			ended[j.FirstQueue] = append(ended[j.FirstQueue], submission{j.Seq, j.Procs, seconds})
 		}})
 	}
-	take(t, p) // processes no event, so that the view below shows the present lane
+	take(t, p) // no events
 	view := l.models.View()
 	if len(lifetimes) < 6 {
 		t.Fatalf("only %d classes have lifetimes: %s", len(lifetimes), src.Name)
@@ -82,8 +82,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A job that has neither ended nor left keeps its neighbors in the chain apart. The writer has counted the same
-		// pairs so far.
+		// Compare the chains only if no job of the queue runs or waits: the pairs with such a job are not counted yet.
 		here := func(j *cluster.Job) bool { return j.Queue == queue }
 		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) &&
 			!slices.ContainsFunc(picture.Queued, here) {
@@ -95,7 +94,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	}
 }
 
-// TestChainsCountWhatBinds proves that the chains count sizes in the binding dimension of the pool, for example in GPUs
+// TestChainsCountWhatBinds proves that the chains use sizes in the binding dimension of the pool, for example GPUs
 // instead of processors.
 func TestChainsCountWhatBinds(t *testing.T) {
 	binds := cluster.GPUs
@@ -123,7 +122,7 @@ func TestChainsCountWhatBinds(t *testing.T) {
 	}
 }
 
-// TestLifetimeOfASuspendedJob proves that a job's lifetime excludes its suspensions.
+// TestLifetimeOfASuspendedJob proves that the time of suspensions is not part of a job's lifetime.
 func TestLifetimeOfASuspendedJob(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	submit := sized(event(job.Submit, "1", 0), 4)

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestNodesOfPools proves that the engine gets those of the scheduler's nodes that are up and belong to the pool's
+// TestNodesOfPools proves that for a pool the engine gets the scheduler's nodes that are up and belong to the pool's
 // queues. For a configured pool with GPUs or memory it gets equal nodes.
 func TestNodesOfPools(t *testing.T) {
 	facts := &job.Facts{
@@ -54,9 +54,9 @@ func TestNodesOfPools(t *testing.T) {
 	}
 }
 
-// TestNodesOfJobs proves that a forecast uses the nodes of running jobs from the records of their starts, even if the
-// jobs' sizes become known later. Two of four GPUs are in use on each of three nodes, so no node has four free ones. By
-// their sizes alone, two of the jobs could share a node.
+// TestNodesOfJobs proves that a forecast uses the nodes that the records of running jobs' starts name, even if the
+// sizes of these jobs become known later. Two of four GPUs are in use on each of three nodes, so no node has four free
+// GPUs. If only the sizes were known, two of the jobs could share a node.
 func TestNodesOfJobs(t *testing.T) {
 	nodes := []string{"n1", "n2", "n3"}
 	for name, c := range map[string]struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestRestoredWaitsAreNotObserved proves that after a restart the metrics do not observe the waits in the journal a
-// second time, but do observe later ones.
+// TestRestoredWaitsAreNotObserved proves that after a restart the histograms of waits get the waits of later starts,
+// but not again those in the journal.
 func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	store := newStore(t)
 	events := workload(t, 60, 9)
@@ -61,8 +61,9 @@ func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	}
 }
 
-// TestTypical proves that a typical job has the lower medians of size and limit of the jobs of its queue and size
-// class, that jobs without a limit are left out, and that the classes with most jobs come first.
+// TestTypical proves that the typical job of a queue and size class has the medians of the jobs' sizes and of their
+// time limits, the lower of two middle values. Jobs without a time limit do not count for the median of limits. The
+// classes with most jobs come first.
 func TestTypical(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()

@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// slurmStage is a pipeline with the input of a real Slurm: its log and the output of squeue.
+// slurmStage is a pipeline whose input has the form of Slurm's: a log and the output of squeue.
 type slurmStage struct {
 	t         *testing.T
 	pipeline  *Pipeline
@@ -53,7 +53,8 @@ func (s *slurmStage) deliver(src *source.Config, events ...job.Event) {
 	take(s.t, s.pipeline, d)
 }
 
-// listed is a job as squeue prints it, with times in seconds of the tests' time. A running job has a start.
+// listed is a job as squeue prints it, with times in seconds of the tests' time. A job without a reason is running
+// since start.
 type listed struct {
 	id, user, reason, after string
 	procs                   int
@@ -68,7 +69,7 @@ func (s *slurmStage) list(second float64, jobs ...listed) {
 	}
 }
 
-// compare compares the output of squeue at a second with the picture, and returns the events.
+// compare compares the output of squeue at a second with the picture, and returns the events that follow from it.
 func (s *slurmStage) compare(second float64, jobs ...listed) []job.Event {
 	s.t.Helper()
 	_, format, _ := strings.Cut(strings.Join(slurm.SqueueCommand(nil), " "), "--Format=")
@@ -106,9 +107,9 @@ func (s *slurmStage) compare(second float64, jobs ...listed) []job.Event {
 	return a.Events
 }
 
-// play simulates a morning on a cluster of 32 processors. The QOS "normal" allows each user 8 processors. ann's
-// second job waits for her first job, and eve's job waits for dan's. bob's job waits for processors until it is held.
-// gil's job was submitted held, and hal's job has a begin time.
+// play simulates some minutes on a cluster of 32 processors. The QOS "normal" allows each user 8 processors, so ann's
+// second job waits until her first one ends. eve's job depends on dan's. bob's job waits for processors and is held for
+// a time. gil's job was submitted held, and hal's job has a begin time.
 func (s *slurmStage) play() {
 	s.t.Helper()
 	facts := event(job.Machine, job.MachineID, 0)
@@ -164,15 +165,15 @@ func (s *slurmStage) play() {
 		event(job.End, "2", 800))
 }
 
-// partsOf has the fields of a row about the parts of a wait.
+// partsOf has the fields of a row that concern the parts of a wait.
 type partsOf struct {
 	Wait, Blocked      float64
 	Predicted, Settled string
 }
 
-// TestPartsOfWaits proves the contents of the ledger about jobs whose reasons squeue reports: for how long each job was
-// blocked, the forecast cause, and the settled reason. If a blocked wait is forecast, it is part of the forecast of the
-// whole wait.
+// TestPartsOfWaits proves what the ledger has of jobs whose reasons squeue reports: for how long each job was blocked,
+// the predicted cause, and the settled reason. A blocked wait that is forecast is part of the forecast of the whole
+// wait.
 func TestPartsOfWaits(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -219,8 +220,9 @@ func slurmConfig() Config {
 	return cfg
 }
 
-// TestScoresOfParts proves that the output of squeue leads to scores of parts and of reasons. Five of the eight jobs
-// were blocked, and the five jobs with a settled reason had the predicted reason. The ledger gives the same scores.
+// TestScoresOfParts proves that the output of squeue leads to scores of the parts of waits and to counts of reasons.
+// Five of the eight jobs were blocked, and for all five jobs with a settled reason the predicted cause was right. The
+// rows of the ledger give the same scores.
 func TestScoresOfParts(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -254,9 +256,9 @@ func TestScoresOfParts(t *testing.T) {
 	}
 }
 
-// TestCauseWithinABurst examines the forecasts of several jobs of one user that are submitted within a second, when the
-// log has neither their sizes nor their owner. Together they reach the user's limit. Another user's job behind them is
-// not delayed, because jobs that a limit blocks delay no other job.
+// TestCauseWithinABurst examines the forecasts of several jobs of one user that are submitted within a second. Together
+// they reach the user's limit, but the log has neither their sizes nor their owner. A job of another user behind them
+// is not delayed, because jobs that a limit blocks delay no other job.
 func TestCauseWithinABurst(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -289,7 +291,7 @@ func TestCauseWithinABurst(t *testing.T) {
 	}
 }
 
-// TestBeginTimeBehindALimit proves that a begin time counts even if squeue shows it together with a limit, which Slurm
+// TestBeginTimeBehindALimit proves that a begin time counts even if squeue shows another reason, a limit, which Slurm
 // reports first. The time at which a job finally became eligible is not used in the forecast at its submission.
 func TestBeginTimeBehindALimit(t *testing.T) {
 	store := &memory{}
@@ -316,8 +318,8 @@ func TestBeginTimeBehindALimit(t *testing.T) {
 	}
 }
 
-// TestBeginTimeOfAJobSubmittedWhileSqueueRan proves that a begin time counts in the forecast even if the job was
-// submitted after the call of squeue began that shows it, so that the time of the listing is before the submission.
+// TestBeginTimeOfAJobSubmittedWhileSqueueRan proves that a begin time counts in the forecast of a job that was
+// submitted while squeue ran, so that the time of the listing, which shows the job, is before its submission.
 func TestBeginTimeOfAJobSubmittedWhileSqueueRan(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -333,8 +335,8 @@ func TestBeginTimeOfAJobSubmittedWhileSqueueRan(t *testing.T) {
 	}
 }
 
-// TestCauseOfADependencyInABurst proves that the predicted cause of a job that waits for one submitted just before it
-// is a hold, even if the log has not shown the other job yet.
+// TestCauseOfADependencyInABurst proves that the predicted cause of a job is a hold if it waits for a job that was
+// submitted just before it, even if the log has not shown the other job yet.
 func TestCauseOfADependencyInABurst(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)
@@ -357,8 +359,8 @@ func TestCauseOfADependencyInABurst(t *testing.T) {
 	}
 }
 
-// TestPartsSurviveKills proves that the rows and their scores are the same however often the writer was killed and
-// restored between two transactions.
+// TestPartsSurviveKills proves that rows and scores are the same if the writer is killed and restored between any two
+// transactions.
 func TestPartsSurviveKills(t *testing.T) {
 	undisturbed := newStore(t)
 	s := newSlurmStage(t, slurmConfig(), undisturbed)

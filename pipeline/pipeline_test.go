@@ -69,8 +69,8 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// closedByTheirEvents checks that each row has the number of the event that closed it: the job's own event or, if the
-// job started or left at the instant of its submission, the first event after that instant.
+// closedByTheirEvents checks that each row has the number of the event that completed it. That is the job's own start
+// or cancellation or, if the job started or left at the instant of its submission, the first event after that instant.
 func closedByTheirEvents(t *testing.T, k kept) {
 	t.Helper()
 	for _, r := range k.Rows {
@@ -82,7 +82,7 @@ func closedByTheirEvents(t *testing.T, k kept) {
 	}
 }
 
-// forecast counts the rows with a forecast from a model.
+// forecast returns the number of rows that have a forecast.
 func forecast(rows []modelstore.Row) (n int) {
 	for i := range rows {
 		if rows[i].Quantiles != nil {
@@ -92,7 +92,7 @@ func forecast(rows []modelstore.Row) (n int) {
 	return n
 }
 
-// TestUnstorableEventIsRefused proves that an event that no store could keep is put in quarantine, and that later
+// TestUnstorableEventIsRefused proves that an event that no store can keep is put into the quarantine, and that later
 // events are processed.
 func TestUnstorableEventIsRefused(t *testing.T) {
 	store := &memory{}
@@ -108,8 +108,8 @@ func TestUnstorableEventIsRefused(t *testing.T) {
 	}
 }
 
-// TestStoreFailsForAWhile proves that views are served and no event is processed while the store fails. When the store
-// works again, no event is lost or processed twice.
+// TestStoreFailsForAWhile proves that readers keep a view, which shows only committed events, while the store fails,
+// and that no event is lost or processed twice when the store works again.
 func TestStoreFailsForAWhile(t *testing.T) {
 	events := mangle(workload(t, 150, 3), 3)
 	undisturbed := &memory{}
@@ -138,7 +138,7 @@ func TestStoreFailsForAWhile(t *testing.T) {
 				ds <- d
 			}
 		}()
-		// Saving the last snapshot may fail.
+		// The store may fail when Run saves the last snapshot.
 		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") {
 			t.Fatal(err)
 		}
@@ -151,8 +151,8 @@ func TestStoreFailsForAWhile(t *testing.T) {
 	})
 }
 
-// TestHopelessStoreEndsRun proves that Run ends with the store's error if the store is damaged, closed or refuses the
-// data, in writing as in reading.
+// TestHopelessStoreEndsRun proves that Run ends with the store's error if the store is damaged or closed or refuses the
+// data, both when it is written and when it is read.
 func TestHopelessStoreEndsRun(t *testing.T) {
 	invalid := &modelstore.InvalidError{What: "x", Field: "y", Problem: "z"}
 	for _, cause := range []error{modelstore.ErrCorrupt, modelstore.ErrClosed, invalid} {

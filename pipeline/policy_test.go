@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// TestPolicyNames proves which policy each name in the configuration means.
+// TestPolicyNames proves which policy each configured name means.
 func TestPolicyNames(t *testing.T) {
 	for name, want := range map[string]forward.Policy{"fcfs": forward.FCFS, "easy": forward.EASY,
 		"priority": forward.PriorityEASY} {

@@ -19,7 +19,7 @@ import (
 )
 
 // fullMachine returns the events of a machine of 128 processors on which no processor is free at the end of any
-// instant. Each minute the running job ends, the job that has waited longest starts, and another one is submitted.
+// instant. Each minute the running job ends, the job that has waited longest starts, and another job is submitted.
 func fullMachine(minutes int) []job.Event {
 	of := func(kind job.Kind, id, minute int) job.Event {
 		ev := sized(event(kind, fmt.Sprint(id), float64(60*minute)), 128)
@@ -37,7 +37,8 @@ func fullMachine(minutes int) []job.Event {
 	return out
 }
 
-// contradiction describes how a view mixes two instants, "" if all of the view belongs to one instant.
+// contradiction returns a text that describes how a view mixes two instants, "" if all of the view belongs to one
+// instant.
 func contradiction(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return ""
@@ -91,9 +92,9 @@ func TestViewIsOfOneInstant(t *testing.T) {
 		}
 		return v
 	}
-	minutes := 80 // the other load makes each minute slow; the test looks at one view after each delivery
+	minutes := 80 // few, because the other work makes each minute slow
 	if testing.Short() {
-		minutes = 40 // the race detector needs fewer accesses
+		minutes = 40 // enough for the race detector
 	}
 	if os.Getenv("WAITCAST_LONG") != "" {
 		minutes = 600
@@ -180,8 +181,8 @@ func (s *slowStore) Commit(ctx context.Context, b modelstore.Batch) error {
 	return s.memory.Commit(ctx, b)
 }
 
-// TestPublishedWhileBehind proves that views are published while an endless log is read, even if each delivery takes
-// longer than groupTime and is committed in parts.
+// TestPublishedWhileBehind proves that views are published while the writer cannot keep up with a log that never ends,
+// even if each delivery takes longer than groupTime and is committed in parts.
 func TestPublishedWhileBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig()

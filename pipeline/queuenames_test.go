@@ -29,7 +29,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// scattered assigns each job of a workload to one of the given number of queues.
+// scattered returns the events of a workload with each job in one of the given number of queues.
 func scattered(events []job.Event, queues int) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -41,7 +41,7 @@ func scattered(events []job.Event, queues int) []job.Event {
 	return out
 }
 
-// seedOf returns a seed computed from a job's name.
+// seedOf returns a seed that depends only on the id of a job.
 func seedOf(name string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name))
@@ -54,7 +54,7 @@ func cappedConfig(limit int) Config {
 	return cfg
 }
 
-// distinct returns the distinct queues of rows and of entries.
+// distinct returns the names of the queues that occur in rows and in entries.
 func distinct(k kept) (rows, entries map[string]bool) {
 	rows, entries = map[string]bool{}, map[string]bool{}
 	for i := range k.Rows {
@@ -66,9 +66,9 @@ func distinct(k kept) (rows, entries map[string]bool) {
 	return rows, entries
 }
 
-// TestQueueLimitLeavesNoTraceOfRestarts proves that with many queues the limit holds in models, figures, views and
-// rows, and that the configured queue is counted separately. The same events give the same assignment of queues,
-// however the process ends.
+// TestQueueLimitLeavesNoTraceOfRestarts proves that with many queues models, figures, views and rows keep the limit,
+// and that the configured queue is counted separately. The assignment of queues depends on the events alone, not on how
+// processes end.
 func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at many steps: not with -short")
@@ -95,7 +95,7 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			stops := []int{2, len(r.deliveries) / 2, len(r.deliveries) - 1}
 			if os.Getenv("WAITCAST_LONG") == "" {
-				stops = stops[n%3:][:1] // a third of the disturbances test each of them
+				stops = stops[n%3:][:1] // each stop is tested with a third of the disturbances
 			}
 			for _, stop := range stops {
 				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
@@ -107,8 +107,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	}
 }
 
-// TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL proves that a daemon with PostgreSQL counts the same names as
-// "other" as an undisturbed daemon with SQLite, however its process ended.
+// TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL proves that a daemon with PostgreSQL whose process ends in any way
+// counts the same names under "other" as an undisturbed daemon with SQLite.
 func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at many steps: not with -short")
@@ -183,7 +183,8 @@ func openPostgres(t *testing.T, database string) modelstore.Store {
 	return store
 }
 
-// TestQueueLimitRaised proves that with a larger limit the queues in the journal are counted separately again.
+// TestQueueLimitRaised proves that after the limit was raised, the queues that shared "other" are counted separately,
+// because the journal has their names.
 func TestQueueLimitRaised(t *testing.T) {
 	events := scattered(workload(t, 60, 3), 20)
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -204,8 +205,8 @@ func TestQueueLimitRaised(t *testing.T) {
 	}
 }
 
-// TestQueueOf proves that a view knows the queue under which each name that was seen is counted and, if there were
-// reservations, the queue of a reservation. It knows no other name.
+// TestQueueOf proves that QueueOf returns the queue under which a name is counted, for every name that was seen and,
+// once there was a reservation, for names of reservations. It returns false for other names.
 func TestQueueOf(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	cfg := cappedConfig(2)
@@ -237,7 +238,7 @@ func TestQueueOf(t *testing.T) {
 	}
 }
 
-// TestBulkQueueLimit proves that models that learn whole jobs assign the same queues.
+// TestBulkQueueLimit proves that a Bulk keeps the limit of queues too.
 func TestBulkQueueLimit(t *testing.T) {
 	b, err := NewBulk(ClusterConfig{Name: "c", Procs: 8}, livemodels.Config{}, 5)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// TestReleaseKeepsOnlyViews proves that a released pipeline keeps its views in memory, but not the writer's engine,
-// ledger and picture.
+// TestReleaseKeepsOnlyViews proves that after Release a pipeline keeps its views in memory, but not the engine, the
+// ledger and the picture.
 func TestReleaseKeepsOnlyViews(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, deliveries(src, workload(t, 100, 4)[:200], 90, 4)...)
@@ -23,7 +23,7 @@ func TestReleaseKeepsOnlyViews(t *testing.T) {
 	p.Close()
 	p.Release()
 	runtime.GC()
-	runtime.GC() // one collection does not free what only a goroutine that has just ended could reach
+	runtime.GC() // the first may still find the stack of a goroutine that has just ended
 	if engine.Value() != nil || ledger.Value() != nil || state.Value() != nil {
 		t.Errorf("kept: engine %v, ledger %v, picture %v", engine.Value() != nil, ledger.Value() != nil,
 			state.Value() != nil)

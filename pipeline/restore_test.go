@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// faulty is a store that returns the newest snapshot with a change.
+// faulty is a store that passes the newest snapshot through the function latest, which may change it.
 type faulty struct {
 	modelstore.Store
 	latest func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)
@@ -32,13 +32,13 @@ func (f *faulty) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 	return f.latest(f.Store.Latest(ctx))
 }
 
-// disturbance describes the end of one process and the changes before the next one begins.
+// disturbance describes how one process ends, and which changes happen before the next one begins.
 type disturbance struct {
 	name    string
-	orderly bool // the process ends in order
+	orderly bool // the process is stopped, not killed
 	between func(t *testing.T, s modelstore.Store) modelstore.Store
 	print   string // the configuration's fingerprint afterwards
-	again   int    // number of deliveries that are read a second time
+	again   int    // number of deliveries that the next process reads again
 }
 
 func disturbances() []disturbance {
@@ -80,8 +80,8 @@ func disturbances() []disturbance {
 	}
 }
 
-// TestEveryPartIsRebuilt proves that the same state is built from the journal if any one part of a snapshot is damaged
-// or from another version of the program.
+// TestEveryPartIsRebuilt proves that the same state is built from the journal if any one part of the snapshot is
+// damaged or comes from another version of the program.
 func TestEveryPartIsRebuilt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -120,8 +120,8 @@ func TestEveryPartIsRebuilt(t *testing.T) {
 	}
 }
 
-// TestRestartLeavesNoTrace proves that a daemon that ends at any commit, in any way, and is started again, has the same
-// entries, rows and saved bytes in the end as one that was not stopped.
+// TestRestartLeavesNoTrace proves that entries, rows and saved bytes are the same in the end if a daemon ends at any
+// commit, in any way, and is started again, as if it had not ended.
 func TestRestartLeavesNoTrace(t *testing.T) {
 	r := read(t, testConfig(), mangle(workload(t, 220, 8), 8))
 	if n := forecast(r.want.Rows); n < 30 {
@@ -146,18 +146,19 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 }
 
 // reading is the result of a process that read deliveries undisturbed, with the databases that it would have left
-// behind at each delivery.
+// behind if it had ended after each delivery.
 type reading struct {
 	cfg        Config
 	deliveries []*source.Delivery
 	pipeline   *Pipeline
 	want       kept
 	killed     []string       // the databases after each number of deliveries
-	ended      map[int]string // databases of processes that ended in order, which are made when needed
+	ended      map[int]string // by number of deliveries, the databases of stopped processes; made when needed
 	dir        string
 }
 
-// read reads events undisturbed. After each delivery it copies the database, as a kill at that instant would leave it.
+// read lets a pipeline read events undisturbed. After each delivery it copies the database in the state in which a kill
+// at that instant would leave it.
 func read(t *testing.T, cfg Config, events []job.Event) *reading {
 	t.Helper()
 	r := &reading{cfg: cfg, ended: map[int]string{}, dir: t.TempDir()}
@@ -176,7 +177,7 @@ func read(t *testing.T, cfg Config, events []job.Event) *reading {
 	return r
 }
 
-// copied copies the files of a database.
+// copied copies the files of a database and returns the path of the copy.
 func copied(t *testing.T, path string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "test.db")
@@ -195,7 +196,8 @@ func copied(t *testing.T, path string) string {
 	return to
 }
 
-// end returns the database of a process that ended after the given number of deliveries.
+// end returns the path of the database of a process that ended after the given number of deliveries. orderly is true if
+// the process was stopped, not killed.
 func (r *reading) end(t *testing.T, orderly bool, stop int) string {
 	t.Helper()
 	if !orderly {
@@ -219,8 +221,8 @@ func (r *reading) end(t *testing.T, orderly bool, stop int) string {
 	return path
 }
 
-// disturbed returns the contents of the store if the process ends after the given number of deliveries and another one
-// continues.
+// disturbed returns the final contents of the store and the state if a process ends after the given number of
+// deliveries, the disturbance c happens, and another process continues.
 func (r *reading) disturbed(t *testing.T, c disturbance, stop int) kept {
 	t.Helper()
 	store := openStore(t, copied(t, r.end(t, c.orderly, stop)))
@@ -297,8 +299,8 @@ func TestRestartWithEventsHeldBack(t *testing.T) {
 	}
 }
 
-// TestRestartWithPrunedJournal proves that the state can still be restored from a journal that was pruned up to the
-// snapshots, and that the rows stay.
+// TestRestartWithPrunedJournal proves that the state can be restored from a snapshot and a journal whose entries before
+// the snapshot were pruned, and that the rows stay.
 func TestRestartWithPrunedJournal(t *testing.T) {
 	events := mangle(workload(t, 220, 8), 8)
 	cfg := testConfig()
@@ -321,14 +323,14 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 	if last := want.Entries[len(want.Entries)-1].Seq; int64(len(want.Entries)) > last/2 {
 		t.Fatalf("%d of %d entries are still there: nothing to prove", len(want.Entries), last)
 	}
-	want.Entries, got.Entries = nil, nil // the number of pruned entries at a time is not fixed
+	want.Entries, got.Entries = nil, nil // how many entries are pruned at a time may differ
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Fatalf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
 	}
 }
 
-// TestStopWhileTheStoreFails proves that a delivery that did not reach the journal, because the store failed, leaves no
-// trace, and that the next process reads it again.
+// TestStopWhileTheStoreFails covers a delivery that did not reach the journal, because the store failed until the
+// daemon was stopped. It proves that the delivery leaves no trace, and that the next process can read it again.
 func TestStopWhileTheStoreFails(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)

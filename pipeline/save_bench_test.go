@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// traceEvents returns the events of the jobs of a workload file that ran, in the order of time.
+// traceEvents returns the events of a workload file, in the order of time. Jobs that never ran are left out.
 func traceEvents(t testing.TB, name string) (events []job.Event) {
 	t.Helper()
 	f, err := swf.Open(refdata.Shared(t, name))

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// ruled returns the report of a scheduler with three queues. Two use the same nodes, one of them with a higher tier;
-// the third has its own nodes. Priorities come from the wait and the queue.
+// ruled returns the event with a scheduler's report of three queues. Two of them use the same nodes, and one of these
+// two has a higher tier; the third has its own nodes. Priorities depend on the wait and the queue.
 func ruled() job.Event {
 	ev := event(job.Machine, job.MachineID, 0)
 	node := job.NodeResources{Procs: 8}
@@ -39,8 +39,8 @@ func ids(jobs []*cluster.Job) []string {
 	return out
 }
 
-// TestWhoIsAhead proves that the jobs ahead of a request are those of its own pool that come before it by the
-// scheduler's rules: by tier, then by priority, then by submission.
+// TestWhoIsAhead proves that the jobs ahead of a request are those in its own pool that come first by the scheduler's
+// rules: by tier, then by priority, then by submission.
 func TestWhoIsAhead(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestPublishedForecastsNeverChange proves that every snapshot has exactly the forecasts of its instant, whatever
-// changes later.
+// TestPublishedForecastsNeverChange proves that later changes do not affect a snapshot of the served forecasts: it has
+// exactly the forecasts that there were when it was taken.
 func TestPublishedForecastsNeverChange(t *testing.T) {
 	type published struct {
 		got  readmodel.Forecasts

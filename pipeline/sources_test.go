@@ -14,7 +14,7 @@ import (
 )
 
 // TestReplaceSources proves that the writer continues with new sources from the committed checkpoints, keeps its state,
-// and drops deliveries that the old readers had already made. If the new sources cannot be opened, nothing changes.
+// and drops deliveries of the old readers that still wait. If the new sources cannot be opened, nothing changes.
 func TestReplaceSources(t *testing.T) {
 	store := newStore(t)
 	p, log := newPipeline(testConfig(), store, collector.Live)
@@ -73,7 +73,7 @@ func TestReplaceSources(t *testing.T) {
 		if string(checkpoints["log"]) != "second" {
 			t.Errorf("the checkpoint is %q", checkpoints["log"])
 		}
-		tell(log, "third", "3") // read by a former reader, and too late for the writer
+		tell(log, "third", "3") // from the old reader, too late for the writer
 		return []source.Config{other}, nil
 	})
 	if err != nil {
@@ -108,7 +108,8 @@ func TestReplaceSources(t *testing.T) {
 	}
 }
 
-// TestReplaceSourcesWaitsNoLongerThanAsked proves that nothing changes if the writer is busy until the deadline.
+// TestReplaceSourcesWaitsNoLongerThanAsked proves that ReplaceSources returns the cause of its context, and changes
+// nothing, if the writer is busy until the context ends.
 func TestReplaceSourcesWaitsNoLongerThanAsked(t *testing.T) {
 	p, _ := newPipeline(testConfig(), nil, collector.Live) // no writer runs
 	why := errors.New("enough")
@@ -123,7 +124,8 @@ func TestReplaceSourcesWaitsNoLongerThanAsked(t *testing.T) {
 	}
 }
 
-// TestReplaceSourcesReadsTheStoreFirst proves that nothing changes if the store cannot be read.
+// TestReplaceSourcesReadsTheStoreFirst proves that ReplaceSources returns the store's error, and changes nothing, if
+// the store cannot be read.
 func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
 	store := newStore(t)
 	p, _ := newPipeline(testConfig(), store, collector.Live)
@@ -141,6 +143,6 @@ func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
 	}
 	close(deliveries)
 	if err := <-ended; err != nil {
-		t.Error(err) // the writer has nothing to save
+		t.Error(err) // the store is closed, but the writer has nothing to save
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// movableStore is a store in memory that behaves as if its file could be moved. The zero value is empty, and its file
-// is in its place.
+// movableStore is an empty store that behaves as if it had a file that can be moved. The file of the zero value is in
+// its place.
 type movableStore struct {
 	modelstore.Store // nil: the tests use only the methods below
 
@@ -31,12 +31,12 @@ func (s *movableStore) Verify() error {
 	return nil
 }
 
-// take changes what the store reports about its file.
+// take lets the store report that its file has changed in the given way.
 func (s *movableStore) take(change modelstore.FileChange) {
 	s.lost.Store(&modelstore.IdentityError{Path: "/w.db", Change: change, Remedy: "put it back"})
 }
 
-// Known answers from the open file, wherever the file is.
+// Known finds nothing. It succeeds even if the file is not in its place, because the file is still open.
 func (s *movableStore) Known(context.Context, string, string) ([]modelstore.Key, error) {
 	return nil, nil
 }
@@ -49,7 +49,8 @@ func (s *movableStore) Commit(ctx context.Context, _ modelstore.Batch) error {
 	return ctx.Err()
 }
 
-// wantFailing fails the test unless the database is reported as failing if want is true, and as working otherwise.
+// wantFailing fails the test unless the condition of a failing database is as wanted: shown if want is true, absent
+// otherwise.
 func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	t.Helper()
 	reported := 0
@@ -65,9 +66,9 @@ func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	}
 }
 
-// TestStoreWatched proves that the removal of a database causes a condition within two seconds even if nothing is
+// TestStoreWatched proves that the removal of a database file causes a condition within two seconds, even if nothing is
 // stored. An operation that still works does not end the condition. Nothing is committed in the meantime, and the
-// condition ends when the database is back.
+// condition ends when the file is back.
 func TestStoreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &movableStore{}
@@ -107,8 +108,8 @@ func TestStoreWatched(t *testing.T) {
 	})
 }
 
-// TestReadingHidesNothing proves that a reading operation that works does not end the condition of a database that is
-// not in its place.
+// TestReadingHidesNothing proves that a successful read does not end the condition of a database file that is not in
+// its place.
 func TestReadingHidesNothing(t *testing.T) {
 	store := &movableStore{}
 	store.take(modelstore.Replaced)

@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// longer returns the events of the jobs that ran for longer than the given number of seconds.
+// longer returns the events without those of jobs that ran for at most the given number of seconds.
 func longer(events []job.Event, seconds float64) []job.Event {
 	short := map[string]bool{}
 	for _, ev := range events {
@@ -30,8 +30,8 @@ func longer(events []job.Event, seconds float64) []job.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(ev job.Event) bool { return short[ev.ID] })
 }
 
-// toldLate moves the attributes of some jobs from their submissions to separate records that follow the given number of
-// seconds later.
+// toldLate moves the attributes of some jobs from their submissions to separate records, which follow the given number
+// of seconds later. which selects these jobs.
 func toldLate(events []job.Event, seconds int, which func(id string) bool) []job.Event {
 	var out []job.Event
 	for _, ev := range events {
@@ -62,7 +62,8 @@ func alive(events []job.Event) []job.Event {
 }
 
 // TestForecastOfAJobToldLate proves that a job whose attributes come late gets the forecast that it would have got at
-// its submission, because the view of that instant is kept. The test ignores effects of the delay on later jobs.
+// its submission, because the engine's view of that instant is kept. The test does not compare the forecasts of later
+// jobs.
 func TestForecastOfAJobToldLate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -92,7 +93,7 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 		first := slices.IndexFunc(events, func(ev job.Event) bool { return ev.ID == id })
 		if first < 0 || events[first-1].Time.Equal(events[first].Time) ||
 			events[first+1].Time.Equal(events[first].Time) {
-			continue // a view does not know the other jobs of its instant
+			continue // a view lacks the other jobs of its instant
 		}
 		lateRow := rowsOf(toldLate(events, 2, func(other string) bool { return other == id }))
 		if late, direct := lateRow(id), directRow(id); late != direct {
@@ -105,8 +106,8 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 	}
 }
 
-// TestForecastAfterTheStartIsReplayed proves that a forecast is marked as replayed only if it was made after the start
-// of its job.
+// TestForecastAfterTheStartIsReplayed proves that of the forecasts that are made late, exactly those made after the
+// start of the job are marked as replayed.
 func TestForecastAfterTheStartIsReplayed(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -125,8 +126,8 @@ func TestForecastAfterTheStartIsReplayed(t *testing.T) {
 	}
 }
 
-// TestSightsAreSaved proves that kept views are saved: a ledger and an engine that are saved and restored in between
-// give the same rows.
+// TestSightsAreSaved proves that kept views are saved: if ledger and engine are saved and restored in between, the rows
+// are the same.
 func TestSightsAreSaved(t *testing.T) {
 	events := toldLate(alive(longer(workload(t, 150, 6), 3)), 40, everyJob)
 	run := func(restart bool) []modelstore.Row {
@@ -174,8 +175,8 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	return fresh
 }
 
-// TestFewSights proves that the number of kept views is limited, by a rule in event time, however long the attributes
-// of jobs stay unknown.
+// TestFewSights proves that the number of kept views is limited, by a rule in event time, even if the attributes of
+// many jobs stay unknown for long.
 func TestFewSights(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	var events []job.Event
@@ -197,7 +198,7 @@ func TestFewSights(t *testing.T) {
 }
 
 // TestFirstAndLastTaskOfAnArray proves that the first task to start is scored by the forecast of one task, and the last
-// one by the forecast of all other tasks together. The tasks between them get rows without a forecast.
+// task by the forecast of all tasks but the first together. The tasks between them get rows without a forecast.
 func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -242,8 +243,8 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	}
 }
 
-// TestJobNeverTold proves that after the grace period a job whose request is still unknown is in the engine with one
-// processor, unless it has ended or was requeued. Nothing remains of an earlier attempt.
+// TestJobNeverTold proves that a job whose request is still unknown after cluster.DetailsGrace is in the engine with
+// one processor, unless it has ended or was requeued. Nothing remains of an earlier attempt.
 func TestJobNeverTold(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	late := cluster.DetailsGrace.Seconds()

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// storedEvents returns the number of stored events in each chunk of the history h.
+// storedEvents returns the number of stored events in each chunk of the history "h".
 func storedEvents(t *testing.T, store modelstore.Store) []int {
 	t.Helper()
 	var sizes []int
@@ -27,7 +27,7 @@ func storedEvents(t *testing.T, store modelstore.Store) []int {
 	return sizes
 }
 
-// TestArchiveStays proves that a history is not dropped if all its events are older than the retention.
+// TestArchiveStays proves that a history is kept if all its events are older than the retention.
 func TestArchiveStays(t *testing.T) {
 	log := cut(t, 420, 250, 42)
 	store := newStore(t)
@@ -55,7 +55,7 @@ func TestHistoryRetention(t *testing.T) {
 		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
 	}
 	log := cut(t, 420, 250, 42)
-	followed := len(log.live) - 200 // the other events cause a snapshot after the restart
+	followed := len(log.live) - 200 // the other 200 events cause a snapshot after the restart
 	const gone, chunk = 2, 100
 	cfg := testConfig()
 	look := followed + int(cfg.SnapshotEvents)

@@ -52,8 +52,8 @@ type sample struct {
 	at   time.Time
 	// reconcile is set if the jobs of the model may differ from those of the cluster.
 	reconcile bool
-	// observe is true if the model must learn from the sample. forecast is true if a forecast from the sample is
-	// wanted. live is true if the sample shows the present, not history.
+	// observe is true if the model must learn from the sample. forecast is true if a forecast is to be made from it.
+	// live is true if the sample shows the present, not history.
 	observe, forecast, live bool
 }
 

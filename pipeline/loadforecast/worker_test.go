@@ -93,7 +93,7 @@ func TestRestore(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
 			l, s := newLearner(t, zap.New(core)), cluster.New("c", 128)
 			defer l.Stop()
-			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // this sample is in the saved state
+			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // s is then as a snapshot has it
 			l.BeginReplay(c.saved)
 			play(l, s, events[len(events)/2:]...)
 			l.EndReplay(1000, s)
