@@ -14,13 +14,13 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// readBinding reads the additional data of a binding load: the reasons of squeue, and the forecasts of the ledger for
-// jobs with needs for which GET /v1/wait has no parameter.
+// readBinding adds to the cases of a binding load the data that only such a load has: the reasons from squeue, and the
+// ledger's forecasts for jobs with needs that GET /v1/wait has no parameter for.
 func (l *load) readBinding(records []Record) error {
 	var settings Settings
 	text, err := os.ReadFile(filepath.Join(l.dir, settingsFile)) //nolint:gosec // whoever runs this names it
 	if os.IsNotExist(err) {
-		return nil // a run from a version without reasons
+		return nil // recorded before reasons were recorded
 	} else if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (l *load) readBinding(records []Record) error {
 	return nil
 }
 
-// untilStart returns the stretches of a job that began before its first start, in order.
+// untilStart returns those stretches of the job of c that began before its first start, in order.
 func untilStart(stretches []Stretch, c *Case) []Stretch {
 	stretches = slices.Clone(stretches)
 	slices.SortStableFunc(stretches, func(a, b Stretch) int { return a.From.Compare(b.From) })
@@ -75,7 +75,7 @@ func untilStart(stretches []Stretch, c *Case) []Stretch {
 	return slices.DeleteFunc(stretches, func(s Stretch) bool { return s.From.Sub(c.Submit).Seconds() > c.Wait })
 }
 
-// cause returns the class of the cause in an answer; "" if there is none.
+// cause returns the class of the cause in an answer, "" if the answer has none.
 func (a *Answer) cause() (string, error) {
 	if len(a.Wait) == 0 {
 		return "", nil
@@ -89,9 +89,9 @@ func (a *Answer) cause() (string, error) {
 	return wait.Cause.Class, err
 }
 
-// These are the targets for binding loads: the pooled coverage of p90 of all jobs and of blocked jobs; the error of all
-// loads together and the error of the worst load, both relative to the error of test-only; and the share of the jobs
-// whose class of reason was predicted.
+// These are the targets for binding loads: bounds of the coverage of p90 over all jobs of all loads, and over the
+// blocked jobs; the maximum error in the worst load, relative to that of test-only; and the minimum share of jobs for
+// which the class of the reason was predicted.
 const (
 	leastBindingP90, mostBindingP90 = .87, .93
 	leastBlockedP90, mostBlockedP90 = .82, .96
@@ -99,12 +99,13 @@ const (
 	leastClasses                    = .9
 )
 
-// isKept reports whether the first settled reason of a job is a limit or a hold.
+// isKept reports whether the first settled reason for the wait of a job is a limit or a hold.
 func isKept(c *Case) bool {
 	return c.Kept.Settled == job.LimitReached.String() || c.Kept.Settled == job.OnHold.String()
 }
 
-// bindingReport prints the figures that only binding loads have, and compares them with the targets.
+// bindingReport prints the figures that only binding loads have, and compares them with their targets. all has the
+// cases of all loads, and pooled their figures.
 func bindingReport(w io.Writer, loads []*load, all []Case, pooled *Figures) {
 	part := func(name string, keep func(*Case) bool) Figures {
 		f := Judge(slices.DeleteFunc(slices.Clone(all), func(c Case) bool { return !keep(&c) }))
@@ -148,7 +149,7 @@ func bindingReport(w io.Writer, loads []*load, all []Case, pooled *Figures) {
 	say(agreement, leastClasses, 1, "class of the reason predicted")
 }
 
-// classes returns the classes of causes, in the order of the table.
+// classes returns the classes of causes, in the order of the rows and columns that confusion prints.
 func classes() []string {
 	return []string{
 		job.Resources.String(), job.Priority.String(), job.LimitReached.String(), job.OnHold.String(),
@@ -156,8 +157,9 @@ func classes() []string {
 	}
 }
 
-// confusion prints how often each class was predicted for jobs with each settled reason, and returns how often the
-// two agree. It counts jobs with a settled reason and an answer.
+// confusion prints how often each class was predicted for jobs with each settled reason, and returns the share of the
+// jobs for which the two agree. It counts the jobs with a settled reason and an answer. class returns the predicted
+// class.
 func confusion(w io.Writer, title string, all []Case, class func(*Case) string) float64 {
 	counts := map[[2]string]int{}
 	n, same := 0, 0

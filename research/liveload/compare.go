@@ -13,9 +13,10 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// ReplayDayOne replays the recordings of DayOne for a seed, which are in the folder from: the journals of its daemons.
-// For the daemon with history it imports the history before the first request. If no daemon imported the history in the
-// recording, the journal of the daemon without history is used for both. It writes the three runs to the folder to.
+// ReplayDayOne replays the recordings of DayOne for one seed, which are in the folder from: the journals of its three
+// daemons. For the daemon with history it imports the history before the first request. If no daemon imported the
+// history in the recording, the journal of the daemon without history is used for both. ReplayDayOne writes the three
+// runs to the folder to.
 func ReplayDayOne(ctx context.Context, from, to string) error {
 	late := taughtDir
 	if _, err := os.Stat(filepath.Join(from, late, databaseFile)); os.IsNotExist(err) {
@@ -34,27 +35,27 @@ func ReplayDayOne(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// These are the target of the comparisons of DayOne, and settings for the computation of the bounds.
+// These are the target for the comparison of daemons, and settings for the computation of the bounds.
 const (
-	// mostTaught is the target for the upper bound of a ratio: the loss of the daemon that imported history, divided by
-	// that of the daemon that followed from the start.
+	// mostTaught is the target, a maximum for the upper bound of this ratio: the loss of the daemon that imported
+	// history, divided by the loss of the daemon that followed from the start.
 	mostTaught = 1.10
-	// blockJobs is the number of consecutive jobs that are drawn together. Waits of jobs that are in the queue at the
-	// same time are correlated.
+	// blockJobs is the number of consecutive jobs that a sample draws together, because the waits of jobs that are in
+	// the queue at the same time are correlated.
 	blockJobs = 20
-	// replicates is the number of samples. confidence is the probability of a one-sided bound.
+	// replicates is the number of bootstrap samples. confidence is the probability that a one-sided bound holds.
 	replicates = 10_000
 	confidence = 0.95
 )
 
-// firstJobs is the number of first jobs of the day that are also evaluated separately, because a daemon without history
-// knows least about them.
+// firstJobs is the number of jobs at the beginning of the last load that are also evaluated separately, because a
+// daemon without history knows least then.
 const firstJobs = 60
 
-// CompareDayOne reads the folders of some seeds. It prints the losses of the daemons that DayOne started late, and
-// their ratios to the losses of the daemon that followed from the start. If ledger is true, it evaluates the forecasts
-// in the daemons' ledgers, which were made at the submissions. Otherwise it evaluates the answers given just before the
-// submissions.
+// CompareDayOne reads the folders of some seeds, one for each of dirs. It prints the losses of the daemons that DayOne
+// started late, and their ratios to the losses of the daemon that followed from the start. If ledger is true, it
+// evaluates the forecasts in the daemons' ledgers, which were made at the submissions. Otherwise it evaluates the
+// answers that were given just before the submissions.
 func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool) error {
 	fmt.Fprintf(w, "%-10s %-9s %5s | loss at%7s%7s%7s%7s%7s%7s | mean   | by followed  lower  upper\n", "seed",
 		"daemon", "jobs", "p10", "p25", "p50", "p75", "p90", "p95")
@@ -98,7 +99,7 @@ func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool)
 	return nil
 }
 
-// printVerdict prints whether the upper bound meets the target.
+// printVerdict prints whether the upper bound high meets the target mostTaught.
 func printVerdict(w io.Writer, high float64) {
 	verdict := "ok  "
 	if high > mostTaught {
@@ -108,7 +109,8 @@ func printVerdict(w io.Writer, high float64) {
 		"bound %.3f, at most %.2f\n", verdict, high, mostTaught)
 }
 
-// pairing has the losses of one daemon and of the one that followed from the start, for the same jobs, in blocks.
+// pairing has the losses of two daemons for the same jobs, in blocks: of the daemon with the given name, and of the
+// daemon that followed from the start.
 type pairing struct {
 	name   string
 	blocks []block
@@ -120,7 +122,7 @@ type block struct {
 	mine, followed []losses
 }
 
-// losses are the losses of one job at each level of waittime.Levels.
+// losses are the losses of the forecast of one job, one for each of waittime.Levels.
 type losses []float64
 
 func (l losses) mean() float64 {
@@ -131,7 +133,7 @@ func (l losses) mean() float64 {
 	return sum / float64(len(l))
 }
 
-// atLevel returns the function that selects the loss at a level.
+// atLevel returns a function that returns the loss at the level with this index.
 func atLevel(level int) func(losses) float64 { return func(l losses) float64 { return l[level] } }
 
 func newPairing(name string, mine, followed []losses) pairing {
@@ -143,7 +145,7 @@ func newPairing(name string, mine, followed []losses) pairing {
 	return p
 }
 
-// pool joins the blocks of a daemon's pairings whose first job is selected by has.
+// pool joins the pairings of the daemon with this name. It takes only the blocks for whose first job has returns true.
 func pool(all []pairing, name string, has func(job int) bool) pairing {
 	out := pairing{name: name}
 	for i := range all {
@@ -156,8 +158,8 @@ func pool(all []pairing, name string, has func(job int) bool) pairing {
 	return out
 }
 
-// readPairings reads the forecasts of the daemons of a seed. It returns an error if a job is missing in one of a
-// pair.
+// readPairings returns the pairings of all daemons of a seed. The daemon that followed from the start is paired with
+// itself. It is an error if the two daemons of a pair do not have the same number of jobs.
 func readPairings(ctx context.Context, dir string, ledger bool) ([]pairing, error) {
 	followed, err := readLosses(ctx, filepath.Join(dir, followedDir), ledger)
 	if err != nil {
@@ -166,7 +168,7 @@ func readPairings(ctx context.Context, dir string, ledger bool) ([]pairing, erro
 	out := []pairing{newPairing(followedDir, followed, followed)}
 	for _, name := range []string{freshDir, taughtDir} {
 		if _, err := os.Stat(filepath.Join(dir, name, recordsFile)); os.IsNotExist(err) {
-			continue // recorded without a daemon that imports
+			continue // no daemon imported the history
 		}
 		mine, err := readLosses(ctx, filepath.Join(dir, name), ledger)
 		if err != nil {
@@ -181,7 +183,7 @@ func readPairings(ctx context.Context, dir string, ledger bool) ([]pairing, erro
 	return out, nil
 }
 
-// readLosses returns the losses of the jobs of a run, in the order of their submissions.
+// readLosses returns the losses of the forecasts of a run, one item for each job, in the order of their submissions.
 func readLosses(ctx context.Context, dir string, ledger bool) ([]losses, error) {
 	l, err := readLoad(dir)
 	if err != nil {
@@ -212,12 +214,12 @@ func readLosses(ctx context.Context, dir string, ledger bool) ([]losses, error) 
 	return out, nil
 }
 
-// sums are the losses of some jobs: of one daemon, and of the one that followed from the start.
+// sums has the sums of the losses of some jobs: of one daemon, and of the daemon that followed from the start.
 type sums struct{ mine, followed float64 }
 
 func (s sums) plus(t sums) sums { return sums{s.mine + t.mine, s.followed + t.followed} }
 
-// sums returns the losses of each block, where of selects a job's loss.
+// sums returns the sums of the losses of each block. The loss of a job is what of returns.
 func (p *pairing) sums(of func(losses) float64) []sums {
 	out := make([]sums, len(p.blocks))
 	for n, b := range p.blocks {
@@ -228,7 +230,7 @@ func (p *pairing) sums(of func(losses) float64) []sums {
 	return out
 }
 
-// ratio returns the loss divided by that of the daemon that followed from the start.
+// ratio returns the daemon's loss over all jobs, divided by that of the daemon that followed from the start.
 func (p *pairing) ratio(of func(losses) float64) float64 {
 	var all sums
 	for _, s := range p.sums(of) {
@@ -237,9 +239,8 @@ func (p *pairing) ratio(of func(losses) float64) float64 {
 	return all.mine / all.followed
 }
 
-// bounds returns the one-sided lower and upper bounds of the ratio by a paired bootstrap over blocks of jobs. The
-// bounds are quantiles of the ratios of the samples (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-// section 13.3).
+// bounds returns one-sided lower and upper bounds of ratio, by a paired bootstrap over blocks of jobs. The bounds are
+// quantiles of the ratios of the samples (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3).
 func (p *pairing) bounds(of func(losses) float64) (low, high float64) {
 	random := rand.New(rand.NewPCG(1, planStream))
 	blocks, ratios := p.sums(of), make([]float64, replicates)
@@ -255,7 +256,7 @@ func (p *pairing) bounds(of func(losses) float64) (low, high float64) {
 	return ratios[int(math.Floor((1-confidence)*last))], ratios[int(math.Ceil(confidence*last))]
 }
 
-// print prints the mean losses and their ratio.
+// print prints a line with the mean losses at each level, the ratio of the losses and its bounds.
 func (p *pairing) print(w io.Writer, seed string) {
 	jobs := 0
 	for _, b := range p.blocks {
@@ -280,7 +281,7 @@ func (p *pairing) print(w io.Writer, seed string) {
 	fmt.Fprintln(w)
 }
 
-// printRatios prints the ratio of the losses at each level, and its bounds.
+// printRatios prints the ratios of the losses at each level, with their bounds.
 func (p *pairing) printRatios(w io.Writer) {
 	lows, ratios, highs := "", "", ""
 	for l := range waittime.Levels() {

@@ -30,8 +30,8 @@ const (
 	pidName    = "waitcastd.pid"
 )
 
-// writeConfig writes the configuration of a daemon beside a cluster. The daemon reads the log, and polls squeue and the
-// facts at intervals.
+// writeConfig writes the configuration of a daemon for a cluster into the folder dir. The daemon reads slurmctld's log,
+// and polls squeue and Slurm's facts at the given intervals.
 func writeConfig(dir string, slurm Slurm, squeue, facts time.Duration) error {
 	text := fmt.Sprintf(`listen: 127.0.0.1:0
 data_dir: %q
@@ -47,7 +47,7 @@ clusters:
 	return os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o644) //nolint:gosec // nothing secret
 }
 
-// startDaemon starts a daemon whose configuration is in dir, and returns when it serves. It writes the daemon's log to
+// startDaemon starts a daemon whose configuration is in dir, and returns when the daemon serves. The daemon's log is in
 // dir too.
 func startDaemon(ctx context.Context, program, dir string) (*process, error) {
 	path := filepath.Join(dir, logName)
@@ -57,7 +57,7 @@ func startDaemon(ctx context.Context, program, dir string) (*process, error) {
 	}
 	defer out.Close() //nolint:errcheck // the daemon writes it
 	d := &process{gone: make(chan struct{})}
-	// The daemon outlives a cancelled run until the run has stopped it in order.
+	// The daemon does not end with ctx: a cancelled run still stops it in order.
 	d.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "--config", filepath.Join(dir, configName))
 	d.cmd.Stdout, d.cmd.Stderr = out, out
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -84,14 +84,15 @@ func startDaemon(ctx context.Context, program, dir string) (*process, error) {
 	return d, nil
 }
 
-// fail kills a daemon that cannot be used, and returns the error.
+// fail kills a daemon that cannot be used, and returns err.
 func (d *process) fail(err error) error {
 	_ = d.cmd.Process.Kill() // it may have ended already
 	<-d.gone
 	return err
 }
 
-// servingURL finds the address of the daemon in its log; empty if it does not serve yet.
+// servingURL returns the address of the daemon from its log, which is at path. It is empty if the daemon does not serve
+// yet.
 func servingURL(path string) (string, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // whoever runs this names it
 	if err != nil {
@@ -190,7 +191,8 @@ func endLeftover(ctx context.Context, dir string) error {
 	})
 }
 
-// poll checks a condition until it holds or fails, or the time is over.
+// poll checks a condition until it holds, its check fails, or limit has passed, which is an error too. what names the
+// condition.
 func poll(ctx context.Context, limit time.Duration, what string, cond func() (bool, error)) error {
 	deadline := time.Now().Add(limit)
 	for {

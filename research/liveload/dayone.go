@@ -18,14 +18,14 @@ import (
 // DayOneOptions are the options of DayOne.
 type DayOneOptions struct {
 	Options
-	// Days is the number of loads of Plan.Jobs jobs that come before the one with forecasts, 2 by default.
+	// Days is the number of loads that come before the load with forecasts, each with Plan.Jobs jobs; 2 by default.
 	Days int
 	// Client is the path of the program waitcast, which imports the history. If it is empty, no daemon imports the
-	// history while the cluster runs. A later replay can do so (ReplayDayOne).
+	// history while the cluster runs. ReplayDayOne can do so later.
 	Client string
 }
 
-// These are the daemons of a seed of DayOne. Each has a folder of its name, which is a folder of a run.
+// These are the daemons that DayOne starts for a seed. Each has a folder with its name, which has the files of a run.
 const (
 	followedDir = "followed" // the daemon that has followed the cluster from its start
 	taughtDir   = "taught"   // the daemon that started after the history, and imported it
@@ -33,19 +33,20 @@ const (
 )
 
 const (
-	// historyFile is the dump of sacct; recordsFile beside it has the submissions before the dump.
+	// historyFile has the dump of sacct. recordsFile in the same folder has the submissions before the dump.
 	historyFile = "history.psv"
-	// importFile has the output of the import.
+	// importFile has the output of the command that imports the history.
 	importFile = "import.txt"
 	// rotatedLog is the name of slurmctld's log after the dump. No daemon reads a file of that name.
 	rotatedLog = "before-slurmctld.log"
 )
 
-// DayOne records a cluster for each seed. One daemon follows the cluster from its start, and two start after some days
-// of load. One of these two imports sacct's history of those days. All three forecast each job of the next load.
+// DayOne records a cluster for each seed. One daemon follows the cluster from its start, and two more start after some
+// days of load. One of these two imports sacct's history of those days. All three daemons forecast each job of the load
+// that follows.
 //
-// Slurm's log is rotated when the two daemons start, so that they know the earlier days only from sacct. A seed whose
-// folder is complete is skipped; an interrupted one begins again. Seeds run one after the other.
+// Slurm's log is rotated when the two daemons start, so that only sacct has the earlier days. A seed whose folder is
+// complete is skipped; an interrupted seed begins again. Seeds run one after the other.
 func DayOne(ctx context.Context, o DayOneOptions) error {
 	if o.Days == 0 {
 		o.Days = 2
@@ -68,16 +69,16 @@ func DayOne(ctx context.Context, o DayOneOptions) error {
 	return errors.Join(failed...)
 }
 
-// dayOne is the run of one seed.
+// dayOne is the run of DayOne for one seed.
 type dayOne struct {
 	run
 	days      int
 	client    string
 	daemons   map[string]*process // by folder
-	submitted int                 // number of jobs
+	submitted int                 // number of jobs that Slurm has accepted
 }
 
-// all records the seed unless its folder is complete.
+// all records the cluster of the seed, unless its folder is complete.
 func (r *dayOne) all(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, doneFile)); err == nil {
 		r.say("done already")
@@ -168,7 +169,7 @@ func (r *dayOne) start(ctx context.Context, name string) error {
 	return err
 }
 
-// submit submits the load of a day, and appends its records to those in a folder.
+// submit submits the load of a day, counted from 0, and appends its records to those in the folder dir.
 func (r *dayOne) submit(ctx context.Context, day int, s *Submission, dir string) error {
 	jobs, err := Plan(r.seed*100+uint64(day), r.Plan) //nolint:gosec // few days
 	if err != nil {
@@ -185,7 +186,7 @@ func (r *dayOne) submit(ctx context.Context, day int, s *Submission, dir string)
 	return s.Run(ctx)
 }
 
-// arrive performs the steps of the day on which a site installs waitcast: it starts the daemons and imports the
+// arrive does what a site does on the day on which it installs waitcast: it starts the two late daemons and imports the
 // history.
 func (r *dayOne) arrive(ctx context.Context) error {
 	if err := r.rotateLog(); err != nil {
@@ -222,7 +223,7 @@ func (r *dayOne) arrive(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(taught, importFile), out, 0o644) //nolint:gosec // research data
 }
 
-// dump returns sacct's records of the jobs so far. It waits until at least half of the jobs have records, because sacct
+// dump returns sacct's records of all jobs so far. It waits until at least half of the jobs have records, because sacct
 // reports the newest jobs some seconds late.
 func (r *dayOne) dump(ctx context.Context) (dump string, err error) {
 	err = poll(ctx, time.Minute, "sacct to know half of the jobs", func() (bool, error) {
@@ -251,7 +252,8 @@ func (r *dayOne) rotateLog() error {
 	return syscall.Kill(pid, syscall.SIGUSR2)
 }
 
-// ask submits the load for which forecasts are made.
+// ask submits the last load, for which forecasts are made, and asks all daemons before each job. others names those
+// beside the daemon that followed from the start.
 func (r *dayOne) ask(ctx context.Context, others []string) error {
 	s := &Submission{URL: r.daemons[followedDir].url}
 	for _, name := range others {

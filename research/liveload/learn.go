@@ -16,7 +16,7 @@ import (
 // chunkEvents is the number of events in a chunk of a stored history.
 const chunkEvents = 4096
 
-// learn imports a recorded log into the pipeline, and returns when it is learnt.
+// learn imports the log at path as a history into the pipeline, and returns when the pipeline has learnt it.
 func (r *replay) learn(ctx context.Context, path string) (err error) {
 	options := r.source.Options
 	options.Recorded = true
@@ -62,7 +62,7 @@ func (r *replay) learn(ctx context.Context, path string) (err error) {
 	return r.teach(ctx, described)
 }
 
-// teach puts a stored history in force and lets the pipeline run until it is learnt.
+// teach puts a stored history in force and lets the pipeline run until it has learnt the history.
 func (r *replay) teach(ctx context.Context, h past.History) error {
 	name := r.source.Options.Cluster
 	deliveries := make(chan *source.Delivery)

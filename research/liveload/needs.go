@@ -9,36 +9,39 @@ import (
 	"time"
 )
 
-// Needs are a job's properties in a binding load beyond size, time and user. The zero value has none.
+// Needs are the properties that a job may have in a binding load, in addition to size, time and user. The zero value
+// has none.
 type Needs struct {
-	// Account and QOS are given at the submission; empty ones are the user's default.
+	// Account and QOS are given at the submission. If they are empty, Slurm takes the user's default.
 	Account string `json:"account,omitempty"`
 	QOS     string `json:"qos,omitempty"`
-	// GPUs is the number for each node. GPUType is empty if any type will do. A job with GPUs requests a number of
-	// nodes.
+	// GPUs is the number of GPUs for each node. GPUType is empty if any type will do. A job with GPUs also requests a
+	// number of nodes.
 	GPUs    int    `json:"gpus_per_node,omitempty"`
 	GPUType string `json:"gpu_type,omitempty"`
-	// ProcMemory and NodeMemory are the memory in MiB for each processor or each node. A job has at most one of them.
+	// ProcMemory is the memory in MiB for each processor, NodeMemory that for each node. A job requests at most one of
+	// the two.
 	ProcMemory int `json:"memory_per_cpu_mib,omitempty"`
 	NodeMemory int `json:"memory_per_node_mib,omitempty"`
 	// Tasks makes the job an array of that many tasks. At most Throttle tasks may run at once.
 	Tasks    int `json:"array_tasks,omitempty"`
 	Throttle int `json:"array_throttle,omitempty"`
-	// Begin is the minimum time from submission to start in seconds.
+	// Begin is the minimum time from the submission to the start, in seconds.
 	Begin int `json:"begin_seconds,omitempty"`
-	// Follows makes the job wait for the end of an earlier one: the job submitted this many submissions before it.
+	// Follows makes the job wait for the end of the job that was submitted this number of submissions before it; 0 for
+	// none.
 	Follows int `json:"follows,omitempty"`
-	// Cancel is the time in seconds after which the job is cancelled if it still waits.
+	// Cancel is the time after the submission at which the job is cancelled if it still waits, in seconds; 0 for never.
 	Cancel float64 `json:"cancel_seconds,omitempty"`
 }
 
-// Unasked reports whether the needs include one for which GET /v1/wait has no parameter.
+// Unasked reports whether GET /v1/wait has no parameter for one of the needs.
 func (n *Needs) Unasked() bool { return n.Begin > 0 || n.Follows > 0 }
 
 // memoryMiB returns the memory of a whole job, 0 if it requests none.
 func (j *Job) memoryMiB() int { return j.ProcMemory*j.Procs + j.NodeMemory*j.Nodes }
 
-// args returns the options of sbatch for the needs. follows is Slurm's number of the job that this one waits for.
+// args returns the options of sbatch for the needs. follows is Slurm's number of the job whose end this job waits for.
 func (n *Needs) args(follows string) []string {
 	var args []string
 	add := func(is bool, format string, values ...any) {
@@ -58,21 +61,21 @@ func (n *Needs) args(follows string) []string {
 	return args
 }
 
-// These are the limits of scripts/slurm-cluster --binding. Most are fractions of all processors and nodes. A job that
-// requests more than a limit allows is refused or waits forever.
+// These are the limits of the cluster that scripts/slurm-cluster --binding starts. A part of 8 means 1/8 of the
+// processors. A job that requests more than a limit allows is refused or waits forever.
 const (
-	batchPart     = 8    // a job of batch may request 1/8 of the processors, and each user may have 3/16
-	lowPart       = 8    // the same limits for low, whose jobs together may have 1/4
-	biologyGPUs   = 4    // GPUs of all running jobs of the account together
+	batchPart     = 8    // QOS batch: 1/8 of the processors for a job, 3/16 for the jobs of a user
+	lowPart       = 8    // QOS low: the same limits, and 1/4 for all its jobs together
+	biologyGPUs   = 4    // GPUs of all running jobs of the account biology together
 	nodeMemoryMiB = 8000 // memory of each node
 )
 
-// gpuNodes returns the number of nodes with GPUs of one type.
+// gpuNodes returns the number of nodes with GPUs, for each of the two types.
 func (o *PlanOptions) gpuNodes() int { return o.Nodes * 3 / 16 }
 
-// These define a binding load.
+// These define the jobs of a binding load. Parts are shares of the jobs.
 const (
-	campaignPart                     = 0.3   // share of the jobs that come in campaigns
+	campaignPart                     = 0.3   // jobs that come in campaigns: a user submits similar jobs in succession
 	campaignLeast, campaignMost      = 6, 10 // number of jobs in a campaign
 	campaignGap                      = 0.25  // seconds between two jobs of a campaign
 	gpuPart                          = 0.18
@@ -81,7 +84,7 @@ const (
 	cancelPart                       = 0.04
 )
 
-// drawBinding returns the jobs of a binding load without their times, and the index of each in its campaign.
+// drawBinding returns the jobs of a binding load without their times. places has the index of each job in its campaign.
 func (o *PlanOptions) drawBinding(random *rand.Rand) (jobs []Job, places []int) {
 	for len(jobs) < o.Jobs {
 		j := o.drawNeedy(random)
@@ -91,7 +94,7 @@ func (o *PlanOptions) drawBinding(random *rand.Rand) (jobs []Job, places []int) 
 		}
 		for i := range min(n, o.Jobs-len(jobs)) {
 			next := j
-			if n > 1 { // the jobs are alike except for their runtimes
+			if n > 1 { // the jobs of a campaign differ only in their runtimes
 				next.Tasks, next.Throttle, next.Begin, next.Cancel = 0, 0, 0, 0
 				next.Run = math.Round(100*min(o.Longest, max(o.Shortest, j.Run*math.Exp(random.Float64()-.5)))) / 100
 				next.Minutes = max(j.Minutes, int(2*next.Run/60)+1)
@@ -105,7 +108,7 @@ func (o *PlanOptions) drawBinding(random *rand.Rand) (jobs []Job, places []int) 
 	return jobs, places
 }
 
-// drawNeedy draws one job of a binding load.
+// drawNeedy draws one job of a binding load, with its needs.
 func (o *PlanOptions) drawNeedy(random *rand.Rand) Job {
 	j := o.draw(random)
 	all := o.Nodes * o.CPUs
@@ -149,7 +152,7 @@ func (o *PlanOptions) drawNeedy(random *rand.Rand) Job {
 	return j
 }
 
-// drawGPUs makes a job request GPUs and up to most processors, on one node or sometimes on two.
+// drawGPUs makes a job request GPUs and at most the given number of processors, on one node or sometimes on two.
 func (o *PlanOptions) drawGPUs(random *rand.Rand, j *Job, most int) {
 	switch r := random.Float64(); {
 	case r < .35:
@@ -166,7 +169,8 @@ func (o *PlanOptions) drawGPUs(random *rand.Rand, j *Job, most int) {
 	j.Procs = min(most, j.Nodes*min(o.CPUs, 1<<random.IntN(3)))
 }
 
-// arrive sets the times of the jobs of a binding load. The jobs of a campaign come in succession.
+// arrive sets the times of the jobs of a binding load, which takes the given number of seconds. The jobs of a campaign
+// come campaignGap apart.
 func arrive(random *rand.Rand, jobs []Job, places []int, seconds float64) {
 	for i := range jobs {
 		if n := places[i]; n > 0 {
@@ -177,7 +181,8 @@ func arrive(random *rand.Rand, jobs []Job, places []int, seconds float64) {
 	}
 }
 
-// follow makes a few jobs, in the order of their submissions, wait for the end of one of the eight jobs before.
+// follow makes a few jobs wait for the end of another job, one of the eight submitted before. jobs are in the order of
+// their submissions.
 func follow(random *rand.Rand, jobs []Job) {
 	for i := range jobs {
 		j := &jobs[i]
@@ -190,22 +195,23 @@ func follow(random *rand.Rand, jobs []Job) {
 	}
 }
 
-// work returns the processor-seconds of a job.
+// work returns the work of a job in processor-seconds, with all tasks.
 func (j *Job) work() float64 { return float64(j.Procs*max(1, j.Tasks)) * j.Run }
 
 // Window is a time in which nodes are reserved.
 type Window struct {
 	Name string
-	// After is the time from the first submission to the beginning of the window, Seconds its duration.
+	// After is the time from the first submission to the beginning of the window. Seconds is the duration of the
+	// window.
 	After, Seconds float64
-	// First and Last are the numbers of its nodes, from 1.
+	// First and Last are the numbers of the first and the last reserved node; nodes are counted from 1.
 	First, Last int
-	// User may use the nodes; "" means maintenance, when nobody may.
+	// User is the user who may use the nodes. If it is empty, nobody may: the window is a maintenance.
 	User string
 }
 
-// Windows returns the reservation and the maintenance of a binding load: two nodes for one user, and at the end half of
-// the nodes for nobody.
+// Windows returns the windows of a binding load: a reservation of two nodes for one user, and near the end a
+// maintenance of half of the nodes. Other loads have none.
 func Windows(o PlanOptions, jobs []Job) ([]Window, error) {
 	if err := o.fill(); err != nil || !o.Binding || len(jobs) == 0 {
 		return nil, err
@@ -217,7 +223,7 @@ func Windows(o PlanOptions, jobs []Job) ([]Window, error) {
 	}, nil
 }
 
-// args returns the arguments of scontrol that create the reservation.
+// args returns the arguments with which scontrol creates the reservation. begun is the time of the first submission.
 func (w *Window) args(begun time.Time) []string {
 	from := begun.Add(time.Duration(w.After * float64(time.Second)))
 	until := from.Add(time.Duration(w.Seconds * float64(time.Second)))
@@ -230,10 +236,10 @@ func (w *Window) args(begun time.Time) []string {
 	return args
 }
 
-// gpusTotal returns the GPUs of a whole job.
+// gpusTotal returns the number of GPUs on all nodes of a job.
 func (j *Job) gpusTotal() int { return j.GPUs * j.Nodes }
 
-// parameters returns the parameters of GET /v1/wait beside queue, user, size and time limit.
+// parameters returns the parameters of GET /v1/wait for a job, apart from queue, user, size and time limit.
 func (j *Job) parameters() map[string]string {
 	out := map[string]string{}
 	for name, text := range map[string]string{"account": j.Account, "qos": j.QOS, "gpu_type": j.GPUType} {

@@ -13,30 +13,33 @@ import (
 type PlanOptions struct {
 	// Jobs is the number of submissions, 300 by default.
 	Jobs int `json:"jobs"`
-	// Nodes and CPUs are the number of nodes of the cluster and the processors of each, 16 and 4 by default.
+	// Nodes is the number of nodes of the cluster, 16 by default. CPUs is the number of processors of each, 4 by
+	// default.
 	Nodes int `json:"nodes"`
 	CPUs  int `json:"cpus"`
-	// Shortest and Longest are the limits of the runtimes in seconds, 1 and 60 by default. Runtimes are log-uniform.
+	// Shortest and Longest bound the runtimes, in seconds; 1 and 60 by default. Between them runtimes are log-uniform.
 	Shortest float64 `json:"shortest_seconds"`
 	Longest  float64 `json:"longest_seconds"`
-	// Load is the mean submitted work per unit of time, divided by the number of processors; 0.9 by default. Because
-	// the rate of arrivals grows, the load of the last tenth is more than 1.5 times as high.
+	// Load is the submitted work in processor-seconds, divided by the processors and by the duration of the load; 0.9
+	// by default. Because the rate of arrivals grows, the load in the last tenth of the time is more than 1.5 times as
+	// high.
 	Load float64 `json:"load"`
-	// FairShareBurst makes one user without earlier usage submit 1/7 of all jobs within 1/10 of the time.
+	// FairShareBurst lets a user without earlier usage submit 1/7 of all jobs within 1/10 of the time.
 	FairShareBurst bool `json:"fair_share_burst"`
-	// Binding gives the jobs needs beside size and time. The limits of scripts/slurm-cluster --binding affect them.
+	// Binding gives the jobs further needs (see Needs), so that the limits of scripts/slurm-cluster --binding affect
+	// them.
 	Binding bool `json:"binding,omitempty"`
 }
 
-// The rate of arrivals grows linearly from firstRate to lastRate times its mean. In addition, from minute to minute it
-// is multiplied by busyRate or quietRate in turn.
+// The rate of arrivals grows linearly from firstRate to lastRate times its mean. In addition it is multiplied by
+// busyRate in every second minute, and by quietRate in the minutes between.
 const (
 	firstRate, lastRate = 0.35, 1.65
 	busyRate, quietRate = 1.4, 0.6
 )
 
-// These define the burst of a user without earlier usage: from burstBegin to burstEnd of the time the user submits
-// burstShare of the jobs.
+// These define FairShareBurst: the user submits the share burstShare of the jobs. The burst lasts from burstBegin to
+// burstEnd, as shares of the duration of the load.
 const (
 	burstBegin, burstEnd = 0.6, 0.7
 	burstShare           = 1.0 / 7
@@ -64,18 +67,18 @@ func (o *PlanOptions) fill() error {
 
 // Job is one submission of a load.
 type Job struct {
-	// Number is its index in the load, from 0.
+	// Number is the index of the job in the load, from 0.
 	Number int `json:"number"`
-	// After is the time of its submission, in seconds after the first.
+	// After is the time of the submission, in seconds after the first submission of the load.
 	After float64 `json:"after_seconds"`
 	User  string  `json:"user"`
 	Queue string  `json:"queue"`
 	Procs int     `json:"procs"`
 	// Nodes is the requested number of whole nodes; 0 leaves it to Slurm.
 	Nodes int `json:"nodes,omitempty"`
-	// Minutes is the time limit.
+	// Minutes is the time limit in minutes.
 	Minutes int `json:"limit_minutes"`
-	// Run is its runtime in seconds.
+	// Run is the runtime of the job in seconds.
 	Run float64 `json:"run_seconds"`
 	Needs
 }
@@ -83,8 +86,8 @@ type Job struct {
 // Limit returns the time limit.
 func (j *Job) Limit() time.Duration { return time.Duration(j.Minutes) * time.Minute }
 
-// Plan draws the load of a seed, in the order of the submissions. The same seed and options give the same load. The
-// duration of the load follows from the work of its jobs, so that every seed has the requested mean load.
+// Plan draws the jobs of a load, in the order of their submissions. The same seed and options give the same load. The
+// duration of the load is chosen by the work of its jobs, so that every seed has the mean load o.Load.
 func Plan(seed uint64, o PlanOptions) ([]Job, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -120,7 +123,7 @@ func Plan(seed uint64, o PlanOptions) ([]Job, error) {
 	return jobs, nil
 }
 
-// scatter sets the times of the jobs.
+// scatter draws the times of the submissions of jobs in a load that takes the given number of seconds.
 func (o *PlanOptions) scatter(random *rand.Rand, jobs []Job, seconds float64) {
 	for i := range jobs {
 		if burst := o.FairShareBurst && i < int(float64(o.Jobs)*burstShare); burst {
@@ -132,10 +135,11 @@ func (o *PlanOptions) scatter(random *rand.Rand, jobs []Job, seconds float64) {
 	}
 }
 
-// draw returns a job without its submission time. Runtimes are log-uniform. Of the sizes, 2/3 are powers of two up to
-// half of the cluster, the others any number up to a quarter. Limits are 2 to 10 times the runtime, in whole minutes.
+// draw draws a job without its submission time. Runtimes are log-uniform. Of the sizes, 2/3 are powers of two up to
+// half of the cluster, and the others are any numbers up to a quarter of it. Time limits are 2 to 10 times the runtime,
+// rounded to whole minutes.
 func (o *PlanOptions) draw(random *rand.Rand) Job {
-	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian has these users
+	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian system has these users
 	if o.FairShareBurst {
 		users = []string{"root", "root", "games", "games", "games", "games", "mail"}
 	}
@@ -152,7 +156,7 @@ func (o *PlanOptions) draw(random *rand.Rand) Job {
 		j.Nodes = j.Procs / o.CPUs
 	}
 	switch r := random.Float64(); {
-	case r < .6 && j.Minutes <= 10: // the partition short allows no more
+	case r < .6 && j.Minutes <= 10: // the maximum in the partition short
 		j.Queue = "short"
 	case r < .9:
 		j.Queue = "medium"

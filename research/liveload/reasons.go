@@ -8,11 +8,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Stretch is a time for which polls of squeue found a job waiting for one reason. It is a line of reasons.jsonl.
+// Stretch is a period in which all polls of squeue found a job waiting for the same reason. It is a line of
+// reasons.jsonl.
 type Stretch struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
-	// From and To are the times of the first and the last poll that found it; Polls is their number.
+	// From and To are the times of the first and the last of these polls; Polls is their number.
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
 	Polls int       `json:"polls"`
@@ -21,18 +22,19 @@ type Stretch struct {
 const (
 	// pollEvery is the time between two polls of squeue.
 	pollEvery = time.Second
-	// settledPolls is the number of consecutive polls that must find the same reason before it counts as settled.
-	// Slurm's main loop and its backfill examine a job every two seconds here, so both have seen the job by then.
+	// settledPolls is the number of consecutive polls that must find the same reason so that it counts as settled. On
+	// this cluster Slurm's main loop and its backfill examine a job every two seconds, so both have examined it by
+	// then.
 	settledPolls = 4
 )
 
-// watcher follows the reasons for which jobs wait.
+// watcher turns the results of polls of squeue into stretches. open has the stretches that have not ended, by job.
 type watcher struct {
 	open map[string]*Stretch
 	keep func(*Stretch) error // receives each stretch at its end
 }
 
-// look processes the result of a poll.
+// look processes the result of a poll: found has the reason of each waiting job.
 func (w *watcher) look(at time.Time, found map[string]string) error {
 	for id, s := range w.open {
 		if found[id] == s.Reason {
@@ -55,8 +57,8 @@ func (w *watcher) look(at time.Time, found map[string]string) error {
 	return nil
 }
 
-// watch follows the reasons of the run's jobs until the returned function is called. That function returns the first
-// error.
+// watch polls squeue and writes the stretches of the run's jobs to reasons.jsonl, until the returned function is
+// called. That function returns an error of writing the last stretches.
 func (r *run) watch(ctx context.Context) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{open: map[string]*Stretch{}, keep: func(s *Stretch) error {
@@ -74,7 +76,7 @@ func (r *run) watch(ctx context.Context) (stop func() error) {
 				return
 			}
 			if err != nil {
-				r.say("squeue: %v", err) // slurmctld is busy; the next poll may succeed
+				r.say("squeue: %v", err) // slurmctld may be busy; the next poll may succeed
 			}
 		}
 	}()
@@ -84,8 +86,8 @@ func (r *run) watch(ctx context.Context) (stop func() error) {
 	}
 }
 
-// steadyReason returns the first known reason of a job that was found in settledPolls consecutive polls, "" if there is
-// none. stretches are those of the job, in order.
+// steadyReason returns the first reason other than "None" that settledPolls consecutive polls found for a job, "" if
+// there is none. stretches are those of the job, in order.
 func steadyReason(stretches []Stretch) string {
 	for _, s := range stretches {
 		if s.Reason != "None" && s.Polls >= settledPolls {
@@ -95,7 +97,8 @@ func steadyReason(stretches []Stretch) string {
 	return ""
 }
 
-// blockedSeconds returns for how long a limit or a hold blocked a job. Each poll counts for the time until the next.
+// blockedSeconds returns for how many seconds a limit or a hold blocked a job with the given stretches. Each poll
+// counts for the time until the next poll.
 func blockedSeconds(stretches []Stretch) float64 {
 	seconds := 0.0
 	for _, s := range stretches {
@@ -106,7 +109,7 @@ func blockedSeconds(stretches []Stretch) float64 {
 	return seconds
 }
 
-// isBlocked reports whether a reason prevents a job from starting even if enough is free for it.
+// isBlocked reports whether a reason is a limit or a hold, which keeps a job from starting even on an empty cluster.
 func isBlocked(reason string) bool {
 	cause := job.CauseOf(reason)
 	return cause == job.LimitReached || cause == job.OnHold

@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// Record has the requests and answers just before one submission. It is a line of asked.jsonl.
+// Record has one submission, and the answers of the daemon and of `sbatch --test-only` just before it. It is a line of
+// asked.jsonl.
 type Record struct {
 	Seed uint64 `json:"seed"`
 	Job
-	// ID is the number that Slurm gave the job. It is empty if Slurm refused the job; then Trouble is the reason.
+	// ID is the number that Slurm gave the job. It is empty if Slurm refused the job; then Trouble has the reason.
 	ID      string `json:"id"`
 	Trouble string `json:"trouble,omitempty"`
-	// Submitted is the time at which sbatch was started.
+	// Submitted is the time at which the command sbatch that submits the job was started.
 	Submitted time.Time `json:"submitted"`
 	TestOnly  TestOnly  `json:"test_only"`
 	Answer    Answer    `json:"waitcast"`
@@ -31,23 +32,23 @@ type Record struct {
 // TestOnly is the answer of `sbatch --test-only`.
 type TestOnly struct {
 	Asked   time.Time `json:"asked"`
-	Seconds float64   `json:"seconds"` // duration of the command
+	Seconds float64   `json:"seconds"` // duration of the command in seconds
 	Text    string    `json:"text"`
-	// Start is the start in the text, in whole seconds; zero if the text has none.
+	// Start is the start time that the text names, in whole seconds; zero if it names none.
 	Start time.Time `json:"start,omitzero"`
 }
 
 // Answer is the answer of the daemon.
 type Answer struct {
 	Asked   time.Time `json:"asked"`
-	Seconds float64   `json:"seconds"` // duration of the request
+	Seconds float64   `json:"seconds"` // duration of the request in seconds
 	// Refusal is the reason why there is no answer; empty if there is one.
 	Refusal string `json:"refusal,omitempty"`
-	// Wait is the answer of /v1/wait unchanged.
+	// Wait is the unchanged body of the answer of GET /v1/wait.
 	Wait json.RawMessage `json:"wait,omitempty"`
 }
 
-// Quantiles returns the served quantiles of the wait by their levels, in seconds. A null, which means "never",
+// Quantiles returns the quantiles of the wait in the answer by their levels, in seconds. Null, which means "never",
 // becomes +Inf. It returns nil if there is no answer.
 func (a *Answer) Quantiles() (map[float64]float64, error) {
 	if len(a.Wait) == 0 {
@@ -73,8 +74,8 @@ func (a *Answer) Quantiles() (map[float64]float64, error) {
 	return out, nil
 }
 
-// Fate is the outcome of a job, of one attempt of a requeued job, or of a task of an array: a line of truth.jsonl. It
-// comes from sacct, in whole seconds.
+// Fate is the outcome of a job, of one attempt of a requeued job, or of a task of an array, from sacct. Times are in
+// whole seconds. It is a line of truth.jsonl.
 type Fate struct {
 	ID     string    `json:"id"`
 	Submit time.Time `json:"submit"`
@@ -86,7 +87,7 @@ type Fate struct {
 // Wait returns the seconds from the submission to the start.
 func (f *Fate) Wait() float64 { return f.Start.Sub(f.Submit).Seconds() }
 
-// parseTestOnly finds the start in the output of `sbatch --test-only`, in Unix seconds.
+// parseTestOnly returns the start time in the output of `sbatch --test-only`, where it is in Unix seconds.
 func parseTestOnly(text string) (time.Time, error) {
 	_, rest, ok := strings.Cut(text, "to start at ")
 	if !ok {
@@ -168,8 +169,8 @@ func readLines[T any](path string) ([]T, error) {
 	return out, lines.Err()
 }
 
-// parseLog returns the waits in seconds, by job, from the submissions and starts in a slurmctld.log. The first start
-// counts. It leaves out tasks of arrays.
+// parseLog returns the waits of jobs in seconds, by job, from the submissions and starts in a slurmctld.log. The first
+// start of a job counts. Tasks of arrays are left out.
 func parseLog(text []byte) (map[string]float64, error) {
 	line := regexp.MustCompile(`^\[([0-9T:.-]+)\] (_slurm_rpc_submit_batch_job:|sched: Allocate|` +
 		`sched/backfill: _start_job: Started) JobId=([0-9]+) `)
@@ -194,7 +195,7 @@ func parseLog(text []byte) (map[string]float64, error) {
 	return out, nil
 }
 
-// readRun reads the records and fates of a run's folder.
+// readRun reads the records in a run's folder, and the fates of its jobs by id.
 func readRun(dir string) ([]Record, map[string]Fate, error) {
 	records, err := readLines[Record](filepath.Join(dir, recordsFile))
 	if err != nil {
@@ -207,14 +208,14 @@ func readRun(dir string) ([]Record, map[string]Fate, error) {
 	return records, joined(fates), nil
 }
 
-// whole returns the number of a job without its task.
+// whole returns the id of a job without the number of its task.
 func whole(id string) string {
 	id, _, _ = strings.Cut(id, "_")
 	return id
 }
 
-// joined returns the outcome of each job. The start is that of the first attempt of a requeued job, or of the first
-// task of an array. The end is that of the last attempt or task.
+// joined returns one outcome for each job, by id. Submission and start are the earliest ones of the attempts of a
+// requeued job, or of the tasks of an array. The end is the latest one.
 func joined(fates []Fate) map[string]Fate {
 	byID := map[string]Fate{}
 	for _, f := range fates {

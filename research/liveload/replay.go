@@ -24,16 +24,17 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// Replay replays the journal of a run, recorded in the folder from, in a new pipeline of this program. Before each
-// submission it repeats the request that the daemon received then. It writes a run with the new answers to the folder
-// to, for Report, and a database with the new ledger, for Score. It replaces files of an earlier replay.
+// Replay replays the journal of a run, which was recorded in the folder from, in a new pipeline of this program. Before
+// each submission it repeats the request that the daemon then received. It writes a run with the new answers to the
+// folder to, for Report, and a database with the new ledger, for Score. Files of an earlier replay are replaced.
 //
-// All records that precede a job's own in the journal count as known before the submission of the job.
+// The request for a job is repeated after all journal entries before the submission of the job.
 func Replay(ctx context.Context, from, to string) error {
 	return replayRun(ctx, from, to, "")
 }
 
-// replayRun does the same as Replay. Unless history is empty, it also imports that log just before the first request.
+// replayRun does the same as Replay. Unless history is empty, it also imports the log at that path just before the
+// first request.
 func replayRun(ctx context.Context, from, to, history string) error {
 	records, err := readLines[Record](filepath.Join(from, recordsFile))
 	if err != nil {
@@ -88,7 +89,7 @@ func submits(e *modelstore.Entry, id string) bool {
 	return e.Event.Kind == job.Submit && e.Event.ID == id
 }
 
-// readJournal reads the journal from a copy of a database.
+// readJournal returns all entries of the journal in a database. It reads a copy of the database.
 func readJournal(ctx context.Context, path string) ([]modelstore.Entry, error) {
 	store, remove, err := openCopy(ctx, path)
 	if err != nil {
@@ -103,7 +104,8 @@ func readJournal(ctx context.Context, path string) ([]modelstore.Entry, error) {
 	return out, err
 }
 
-// prepare creates the folder of a replay.
+// prepare creates the folder of a replay, removes files of an earlier replay, and copies the files of the run that a
+// replay does not change.
 func prepare(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // research data
 		return err
@@ -116,7 +118,7 @@ func prepare(from, to string) error {
 	for _, name := range []string{fatesFile, settingsFile, logFile, reasonsFile} {
 		data, err := os.ReadFile(filepath.Join(from, name)) //nolint:gosec // whoever runs this names it
 		if name == reasonsFile && errors.Is(err, os.ErrNotExist) {
-			continue // a run from a version without these files
+			continue // recorded before there were reasons
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, name), data, 0o644) //nolint:gosec // research data
@@ -128,7 +130,7 @@ func prepare(from, to string) error {
 	return nil
 }
 
-// replay is a pipeline that replays a journal, and the service that answers requests from it.
+// replay is a pipeline that replays a journal, and a service that answers requests from the pipeline's views.
 type replay struct {
 	pipeline *pipeline.Pipeline
 	service  *ask.Service
@@ -160,7 +162,7 @@ func newReplay(ctx context.Context, configuration, database string) (*replay, er
 	return r, nil
 }
 
-// ledgerStore is a store that keeps no snapshots. Otherwise one would be stored before each request.
+// ledgerStore is a store that drops snapshots and saved models. Otherwise they would be stored before each request.
 type ledgerStore struct{ modelstore.Store }
 
 // Commit implements modelstore.Store.
@@ -176,7 +178,7 @@ func (r *replay) close() {
 	_ = r.store.Close() // everything is committed
 }
 
-// take passes entries of the journal to the pipeline, which then publishes its newest instant.
+// take passes journal entries to the pipeline, and returns when the pipeline has published the newest instant.
 func (r *replay) take(ctx context.Context, entries []modelstore.Entry) error {
 	deliveries := make(chan *source.Delivery, len(entries))
 	for i := range entries {
@@ -189,7 +191,7 @@ func (r *replay) take(ctx context.Context, entries []modelstore.Entry) error {
 	return r.pipeline.Run(ctx, deliveries)
 }
 
-// stranger is a caller who may not see any jobs, as in the requests to the daemon of a run.
+// stranger is a caller who may not see any jobs. The requests to the daemon of a run come from such a caller.
 type stranger struct{}
 
 // SeesAll implements ask.Caller.
@@ -204,7 +206,7 @@ func (stranger) NameOf(string) string { return "" }
 // SeesDetails implements ask.Caller.
 func (stranger) SeesDetails(string) bool { return false }
 
-// ask repeats the daemon's request of a record.
+// ask repeats the request of a record and returns the new answer.
 func (r *replay) ask(rec *Record) (Answer, error) {
 	a := Answer{Asked: rec.Answer.Asked}
 	begun := time.Now()

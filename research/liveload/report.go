@@ -15,11 +15,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// load is a recorded run.
+// load is a recorded run: the load of one seed.
 type load struct {
 	dir   string
 	cases []Case
-	ids   []string  // numbers of the cases' jobs
+	ids   []string  // Slurm's numbers of the jobs of cases
 	last  time.Time // time of the last submission
 	end   time.Time // end of the last job
 	// binding is true for a binding load.
@@ -60,7 +60,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Report evaluates the answers that were recorded in the folders of runs, each run alone and all together.
+// Report evaluates the answers that were recorded in the folders of runs, and prints figures of each run and of all
+// runs together.
 func Report(w io.Writer, dirs []string) error {
 	loads, err := readLoads(dirs)
 	if err != nil {
@@ -82,7 +83,7 @@ func readLoads(dirs []string) ([]*load, error) {
 	return loads, nil
 }
 
-// These are the targets for the loads, of all seeds together and of each.
+// These are the targets. leastSeedP90 is for the worst seed, the others are for all seeds together.
 const (
 	leastP90, leastP95, leastSeedP90 = .87, .92, .82
 	mostBelowMedian, leastUpToMedian = .58, .42
@@ -142,8 +143,8 @@ func line(w io.Writer, name string, f *Figures) {
 		f.Loss95)
 }
 
-// decided prints the coverage over the submissions that are decided at two instants of the runs: the last submission of
-// each run, and the end of its last job.
+// decided prints the coverage over the decided submissions, at two instants of each run: its last submission, and the
+// end of its last job.
 func decided(w io.Writer, loads []*load) {
 	for _, at := range []struct {
 		name string
@@ -166,7 +167,8 @@ func decided(w io.Writer, loads []*load) {
 	}
 }
 
-// bounds prints the targets beside the figures.
+// bounds prints the targets, with the figures and whether they are met. worstSeed is the coverage of p90 in the worst
+// seed.
 func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say := func(ok bool, what string, got float64, relation string, bound float64) {
 		verdict := "ok  "
@@ -184,9 +186,9 @@ func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say(ratio <= mostOfTestOnly, "error by test-only's", ratio, "at most", mostOfTestOnly)
 }
 
-// Score compares the forecasts in a ledger with the outcomes of the jobs in a run's folder. database is the path of the
-// database with the ledger; if it is empty, the database in the folder is used. With peers it also evaluates the
-// answers of every other method.
+// Score compares the forecasts in ledgers with the outcomes of the jobs in the folders of runs, and prints figures.
+// database is the path of the database with the ledger of a single run. If it is empty, the database in the folder of
+// each run is used. With peers Score also evaluates the answers of every other method.
 func Score(ctx context.Context, w io.Writer, database string, dirs []string, peers bool) error {
 	if database != "" && len(dirs) != 1 {
 		return fmt.Errorf("one database and %d runs: name one", len(dirs))
@@ -243,7 +245,7 @@ func Score(ctx context.Context, w io.Writer, database string, dirs []string, pee
 	return nil
 }
 
-// leveled returns the quantiles at the levels of package waittime. It returns nil if one of them is missing.
+// leveled returns the quantiles at waittime.Levels. It returns nil if one of them is missing.
 func leveled(levels, quantiles []float64) []float64 {
 	var out []float64
 	for _, level := range waittime.Levels() {
@@ -256,8 +258,8 @@ func leveled(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// readLedger reads the rows of a database's ledger by their jobs. It opens a copy, because opening locks a file and
-// migrates it.
+// readLedger reads the ledger rows of first attempts in a database, by job. It opens a copy, because opening a database
+// locks and migrates it.
 func readLedger(ctx context.Context, path string) (map[string]modelstore.Row, error) {
 	store, remove, err := openCopy(ctx, path)
 	if err != nil {
@@ -266,7 +268,7 @@ func readLedger(ctx context.Context, path string) (map[string]modelstore.Row, er
 	defer remove()
 	rows := map[string]modelstore.Row{}
 	err = store.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
-		if r.Attempt == 0 { // the request before the submission was about the first attempt
+		if r.Attempt == 0 { // the question before the submission was about the first attempt
 			rows[r.JobID] = r
 		}
 		return nil

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Settings define how a load is run. They are stored in run.json of every seed.
+// Settings define the load of a run, the cluster and the daemon. They are stored in the file run.json of every seed.
 type Settings struct {
 	Plan PlanOptions `json:"plan"`
-	// HalfLife is Slurm's PriorityDecayHalfLife in Slurm's notation; "5", five minutes, by default.
+	// HalfLife is Slurm's PriorityDecayHalfLife in Slurm's notation; by default "5", which means five minutes.
 	HalfLife string `json:"half_life"`
 	// FairShareWeight is Slurm's PriorityWeightFairshare; 0 means the value of scripts/slurm-cluster.
 	FairShareWeight int `json:"fair_share_weight"`
-	// Squeue and Facts are the intervals at which the daemon polls Slurm, 1 s and 5 s by default.
+	// Squeue and Facts are the intervals at which the daemon polls squeue and Slurm's facts, 1 s and 5 s by default.
 	Squeue time.Duration `json:"squeue_interval_ns"`
 	Facts  time.Duration `json:"facts_interval_ns"`
 }
@@ -29,10 +29,11 @@ type Settings struct {
 // Options are the options of Run.
 type Options struct {
 	Settings
-	// Dir has a folder for each seed.
+	// Dir is the folder that gets a folder for each seed.
 	Dir   string
 	Seeds []uint64
-	// Clusters is the number of seeds that run at a time, 2 by default. A cluster with its load takes 1/10 of a core.
+	// Clusters is the number of seeds that run at the same time, 2 by default. A cluster with its load takes 1/10 of a
+	// core.
 	Clusters int
 	// Port is the first port of the first cluster, 27500 by default. Each cluster has 100 ports.
 	Port int
@@ -75,8 +76,8 @@ func (o *Options) fill() error {
 	return errors.Join(err, o.Plan.fill())
 }
 
-// Run runs the loads of all seeds, several at a time. A seed whose folder is complete is skipped; an interrupted one
-// begins again. A seed that fails does not stop the others. The returned error joins the errors of all seeds.
+// Run runs the loads of all seeds, several at the same time. A seed whose folder is complete is skipped; an interrupted
+// seed begins again. A seed that fails does not stop the others. The returned error joins the errors of all seeds.
 func Run(ctx context.Context, o Options) error {
 	if err := o.fill(); err != nil {
 		return err
@@ -123,7 +124,8 @@ func (r *run) say(format string, args ...any) {
 	fmt.Fprintf(r.Out, "%s seed %d: %s\n", time.Now().Format(time.TimeOnly), r.seed, fmt.Sprintf(format, args...))
 }
 
-// clusterFile is the file that names the cluster of a run until the cluster is stopped.
+// clusterFile is the name of the file that has the folder of a run's cluster, so that a later run can stop a cluster
+// that was left behind.
 const clusterFile = "cluster"
 
 // all runs the load of the seed, unless its folder is complete.
@@ -169,7 +171,7 @@ func (r *run) writeSettings(dir string) error {
 	return os.WriteFile(filepath.Join(dir, settingsFile), append(text, '\n'), 0o644) //nolint:gosec // research data
 }
 
-// clear removes the remains of an interrupted run.
+// clear stops the daemon and the cluster of an interrupted run, and empties the folder of the seed.
 func (r *run) clear(ctx context.Context) error {
 	if err := endLeftover(ctx, r.dir); err != nil {
 		return err
@@ -189,7 +191,7 @@ func (r *run) clear(ctx context.Context) error {
 	return os.MkdirAll(r.dir, 0o755) //nolint:gosec // research data
 }
 
-// begin starts the cluster and then the daemon.
+// begin starts the cluster and then the daemon, which it returns.
 func (r *run) begin(ctx context.Context) (*process, error) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -230,7 +232,7 @@ func (r *run) startCluster(ctx context.Context) error {
 	return nil
 }
 
-// startBeside starts a daemon beside the cluster, with its files in a folder. It returns when the daemon answers
+// startBeside starts a daemon for the cluster, with its files in the folder dir. It returns when the daemon answers
 // requests.
 func (r *run) startBeside(ctx context.Context, dir string) (*process, error) {
 	if err := writeConfig(dir, r.slurm, r.Squeue, r.Facts); err != nil {
@@ -249,7 +251,7 @@ func (r *run) startBeside(ctx context.Context, dir string) (*process, error) {
 // drainLimit is the maximum time from the last submission to the end of all jobs.
 const drainLimit = 30 * time.Minute
 
-// load submits the jobs, waits for their ends and writes their outcomes.
+// load submits the jobs, waits until they have ended, and writes their outcomes.
 func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
 	r.say("%d jobs in %.0f s", len(jobs), jobs[len(jobs)-1].After)
 	submitted := 0
@@ -290,7 +292,7 @@ func (r *run) drain(ctx context.Context) error {
 	return err
 }
 
-// fates returns the outcomes of all jobs, once sacct has the ends of all submitted jobs.
+// fates waits until sacct has the ends of all submitted jobs, and returns their outcomes.
 func (r *run) fates(ctx context.Context, submitted int) (fates []Fate, err error) {
 	err = poll(ctx, time.Minute, "sacct to know the end of every job", func() (bool, error) {
 		var err error
@@ -339,7 +341,7 @@ func (r *run) down(ctx context.Context) error {
 	cluster := filepath.Dir(r.slurm.Conf)
 	if _, err := os.Stat(filepath.Join(cluster, "pids")); err == nil {
 		if out, err := exec.CommandContext(context.WithoutCancel(ctx), r.ClusterScript, "down",
-			cluster).CombinedOutput(); err != nil { // not cancelled by an interruption
+			cluster).CombinedOutput(); err != nil { // also after an interruption
 			return fmt.Errorf("taking the cluster down: %w\n%s", err, out)
 		}
 	}

@@ -16,39 +16,42 @@ type Case struct {
 	Number int // index in the load, from 0
 	Queue  string
 	Submit time.Time
-	// Quantiles are the served quantiles at waittime.Levels; +Inf means "never". It is nil if there was no answer.
+	// Quantiles are the forecast quantiles at waittime.Levels; +Inf means "never". It is nil if there was no answer.
 	Quantiles []float64
-	// Recent is the 0.9 quantile of the newest recentWaits known waits of the queue; NaN if none was known.
+	// Recent is the 0.9 quantile of the newest waits in the queue that were known at the submission (see
+	// recentQuantile); NaN if none was known.
 	Recent float64
-	// TestOnly is the absolute error of the start that `sbatch --test-only` reported. It is NaN if that command gave no
-	// start, or if the job did not start.
+	// TestOnly is the absolute error of the start time that `sbatch --test-only` printed. It is NaN if the command
+	// printed none, or if the job did not start.
 	TestOnly float64
 	// Wait is the job's wait from sacct, in whole seconds; +Inf if it never started.
 	Wait float64
-	// Left is the time after which the job was cancelled before its start, in seconds; 0 if it was not.
+	// Left is the time from the submission to the cancellation of a job that did not start, in seconds; 0 if it was not
+	// cancelled.
 	Left float64
 	// Needs and Kept are set only for binding loads.
 	Needs Needs
 	Kept  Kept
-	// LogWait is the wait from slurmctld.log, in milliseconds. It is NaN if the log does not have one of the two
-	// instants.
+	// LogWait is the wait from slurmctld.log, exact to the millisecond. It is NaN if the log lacks the submission or
+	// the start.
 	LogWait float64
 }
 
-// Kept is the cause that prevented a job from starting: the forecast at its submission, and the outcome.
+// Kept has the causes that kept a job from starting: the forecast ones and the observed ones.
 type Kept struct {
-	// Answered is the class of the cause in the answer, "" if there is none. Predicted is the class in the ledger, if
-	// the job had to wait. Settled is the class of squeue's first settled reason, "" if the job started, or its reason
-	// changed, before any was settled.
+	// Answered is the class of the cause in the answer, "" if there is none. Predicted is the class of the predicted
+	// cause in the ledger. Settled is the class of the first settled reason in squeue's output, "" if none was settled
+	// before the job started.
 	Answered, Predicted, Settled string
-	// Blocked is the number of seconds for which squeue gave a limit or a hold as the reason.
+	// Blocked is the number of seconds for which squeue showed a limit or a hold as the reason.
 	Blocked float64
 }
 
-// recentWaits is the number of newest waits of a queue from which its recent quantile is computed.
+// recentWaits is the number of waits from which recentQuantile computes a quantile.
 const recentWaits = 50
 
-// cases returns the submissions of a run that Slurm accepted, in order. logged are the waits from slurmctld.log.
+// cases returns the submissions of a run that Slurm accepted, in order. fates and logged have the outcomes and the
+// waits from slurmctld.log, by job.
 func cases(records []Record, fates map[string]Fate, logged map[string]float64) ([]Case, error) {
 	var out []Case
 	for i := range records {
@@ -94,9 +97,9 @@ func cases(records []Record, fates map[string]Fate, logged map[string]float64) (
 	return out, nil
 }
 
-// recentQuantile returns the 0.9 quantile of the newest waits in a queue, of jobs that had started by an instant. The
-// newest waits are those with the latest starts. The quantile is the smallest wait that at least 9/10 of these waits do
-// not exceed. It is NaN if there are no waits.
+// recentQuantile returns the 0.9 quantile of the waits in a queue of the recentWaits jobs that started last before the
+// instant at. The quantile is the smallest of these waits that at least 9/10 of them do not exceed. It is NaN if there
+// are none.
 func recentQuantile(records []Record, fates map[string]Fate, queue string, at time.Time) float64 {
 	var known []Fate
 	for i := range records {
@@ -114,28 +117,30 @@ func recentQuantile(records []Record, fates map[string]Fate, queue string, at ti
 	return known[(9*len(known)+9)/10-1].Wait()
 }
 
-// Figures measure the forecasts of some submissions.
+// Figures has measures of the quality of the forecasts of some submissions.
 type Figures struct {
 	// Jobs is the number of submissions. Answered is the number of submissions with an answer. All other figures are
 	// about the answered ones.
 	Jobs, Answered int
-	// Cancelled is the number of jobs that were cancelled before their start. Such a job counts in the coverage of the
-	// levels whose quantile had passed by then, but in no error or loss.
+	// Cancelled is the number of jobs that were cancelled before their start. Such a job counts in the coverage of
+	// those levels whose quantile had passed when it was cancelled. It counts in no error or loss.
 	Cancelled int
-	// Below and UpTo are P(W < q) and P(W <= q) by level, in the order of waittime.Levels.
+	// Below and UpTo are the shares of jobs with W < q and with W <= q, where W is the wait and q the quantile, for
+	// each of waittime.Levels.
 	Below, UpTo []float64
-	// Error is the median absolute error of the median, in seconds.
+	// Error is the median of the absolute errors of the 0.5 quantile, in seconds.
 	Error float64
-	// TestOnly is the median absolute error of `sbatch --test-only` on those of the Compared jobs for which it gave a
-	// start. ErrorThere is the error of waitcast on the same jobs.
+	// Compared is the number of jobs for which `sbatch --test-only` printed a start time. TestOnly is the median of its
+	// absolute errors on these jobs. ErrorThere is the Error of waitcast on the same jobs. Both are in seconds.
 	Compared             int
 	TestOnly, ErrorThere float64
-	// Width is the median of the 0.9 quantiles of the forecasts. RecentWidth is the median of the recent quantiles of
-	// the RecentJobs that have one. RecentUpTo is the share of these jobs whose wait is at most the recent quantile.
+	// Width is the median of the 0.9 quantiles of the forecasts. RecentJobs is the number of jobs with Case.Recent.
+	// RecentWidth is the median of Case.Recent over these jobs. RecentUpTo is the share of these jobs whose wait is at
+	// most Case.Recent.
 	Width, RecentWidth, RecentUpTo float64
 	RecentJobs                     int
-	// Loss50 and Loss95 are the mean pinball losses of the 0.5 and the 0.95 quantile on the logarithmic scale of
-	// package waittime.
+	// Loss50 and Loss95 are the mean pinball losses of the 0.5 and of the 0.95 quantile, on the logarithmic scale of
+	// waittime.Log.
 	Loss50, Loss95 float64
 }
 
@@ -197,7 +202,8 @@ func Judge(all []Case) Figures {
 	return f
 }
 
-// logLoss returns the pinball loss on the logarithmic scale. Never counts as a year.
+// logLoss returns the pinball loss of the quantile q on the logarithmic scale of waittime.Log. "Never" counts as a
+// year.
 func logLoss(level, q, wait float64) float64 {
 	bounded := func(x float64) float64 {
 		if waittime.IsNever(x) {
@@ -208,7 +214,7 @@ func logLoss(level, q, wait float64) float64 {
 	return waittime.Pinball(level, waittime.Log(bounded(q)), waittime.Log(bounded(wait)))
 }
 
-// median returns the middle value, or the mean of the two middle values. It returns NaN if there are none.
+// median returns the middle value, or the mean of the two middle values. It returns NaN if there are no values.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
@@ -221,8 +227,9 @@ func median(v []float64) float64 {
 	return (low + high) / 2
 }
 
-// decidedAt returns the coverage of a level over the submissions that are decided at an instant: submission plus
-// quantile is not after the instant. n is the number of these submissions.
+// decidedAt returns the coverage of a level over the submissions that are decided at the instant asOf: the submission
+// plus the quantile is not after asOf. n is the number of these submissions. Submissions that were cancelled before
+// their quantile are left out.
 func decidedAt(all []Case, level float64, asOf time.Time) (covered float64, n int) {
 	l := slices.Index(waittime.Levels(), level)
 	hits := 0

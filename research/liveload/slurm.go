@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Slurm is a cluster on which Slurm's commands can be run.
+// Slurm is a cluster for which Slurm's commands can be run.
 type Slurm struct {
-	// Conf is the path of its slurm.conf.
+	// Conf is the path of the cluster's slurm.conf.
 	Conf string
 }
 
-// command returns one of Slurm's commands with its environment, which requests times in Unix seconds where Slurm
-// supports that.
+// command returns a call of one of Slurm's commands for the cluster. Its environment requests times in Unix seconds,
+// which Slurm prints where it supports that.
 func (s Slurm) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+s.Conf, "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
 	return cmd
 }
 
-// run runs a command and returns its output.
+// run runs one of Slurm's commands and returns its output, without spaces at both ends.
 func (s Slurm) run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := s.command(ctx, name, args...)
 	var out, complaint bytes.Buffer
@@ -36,7 +36,7 @@ func (s Slurm) run(ctx context.Context, name string, args ...string) (string, er
 	return strings.TrimSpace(out.String()), nil
 }
 
-// Size returns the nodes of the partition short and the processors of each.
+// Size returns the number of nodes in the partition short and the number of processors of each.
 func (s Slurm) Size(ctx context.Context) (nodes, cpus int, err error) {
 	out, err := s.run(ctx, "sinfo", "-h", "-p", "short", "-o", "%D %c")
 	if err != nil {
@@ -55,8 +55,8 @@ func (s Slurm) Size(ctx context.Context) (nodes, cpus int, err error) {
 	return nodes, cpus, nil
 }
 
-// sbatchArgs returns the options of sbatch for a job, including its command. follows is Slurm's number of the job that
-// this one waits for.
+// sbatchArgs returns the arguments of sbatch for a job, with the job's script. follows is Slurm's number of the job
+// whose end this job waits for.
 func sbatchArgs(j *Job, follows string) []string {
 	args := []string{
 		"--output=/dev/null", "--chdir=/tmp", "--uid=" + j.User, "-p", j.Queue, "-n", strconv.Itoa(j.Procs),
@@ -69,12 +69,12 @@ func sbatchArgs(j *Job, follows string) []string {
 	return append(args, "--wrap", fmt.Sprintf("sleep %.2f", j.Run))
 }
 
-// submit submits a job and returns its number.
+// submit submits a job and returns Slurm's number of it.
 func (s Slurm) submit(ctx context.Context, j *Job, follows string) (string, error) {
 	return s.run(ctx, "sbatch", append([]string{"--parsable"}, sbatchArgs(j, follows)...)...)
 }
 
-// testOnly asks sbatch when a job would start. sbatch prints that on standard error.
+// testOnly runs `sbatch --test-only`, which prints when a job would start, on standard error.
 func (s Slurm) testOnly(ctx context.Context, j *Job, follows string) TestOnly {
 	t := TestOnly{Asked: time.Now()}
 	cmd := s.command(ctx, "sbatch", append([]string{"--test-only"}, sbatchArgs(j, follows)...)...)
@@ -97,14 +97,14 @@ func (s Slurm) cancelWaiting(ctx context.Context, id string) error {
 	return err
 }
 
-// reserve creates the reservation for a window of a load that begins at an instant.
+// reserve creates the reservation for a window of a load whose first submission is at begun.
 func (s Slurm) reserve(ctx context.Context, w *Window, begun time.Time) error {
 	_, err := s.run(ctx, "scontrol", w.args(begun)...)
 	return err
 }
 
-// reasons returns the reason for which each waiting job waits, from squeue. The waiting tasks of an array have the
-// array's number.
+// reasons returns, by job, the reasons for which jobs wait, from squeue. The waiting tasks of an array count as one job
+// with the array's number.
 func (s Slurm) reasons(ctx context.Context) (map[string]string, error) {
 	out, err := s.run(ctx, "squeue", "--noheader", "--all", "--states=PENDING", "--format=%F|%r")
 	if err != nil {
@@ -127,7 +127,8 @@ func (s Slurm) empty(ctx context.Context) (bool, error) {
 	return out == "", err
 }
 
-// fates returns sacct's records of the jobs of this cluster. Each attempt of a requeued job is a Fate.
+// fates returns sacct's records of the jobs of this cluster. Each attempt of a requeued job, and each task of an array,
+// is a Fate.
 func (s Slurm) fates(ctx context.Context) ([]Fate, error) {
 	out, err := s.run(ctx, "sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-1day", "-E", "now",
 		"--format=JobID,Submit,Start,End,State")

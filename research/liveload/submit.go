@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// Submission submits a load.
+// Submission describes how Run submits a load.
 type Submission struct {
 	Slurm Slurm
 	Seed  uint64
-	// Jobs are the jobs that Plan returns for the options in the field Plan.
+	// Jobs are the jobs that the function Plan returned for the options in the field Plan.
 	Plan PlanOptions
 	Jobs []Job
-	// TestOnly is true if `sbatch --test-only` is run before each job.
+	// TestOnly is true if `sbatch --test-only` is run before each submission.
 	TestOnly bool
-	// URL is the address of the daemon that is asked before each job; empty means none.
+	// URL is the address of the daemon that is asked before each submission; empty for none.
 	URL string
-	// Others are daemons that are asked at the same instant. Answered receives their answers, in this order, after
-	// Record. Without Others it is not called.
+	// Others are the addresses of daemons that are asked at the same instant. Answered is called with the record and
+	// their answers, in this order, after Record. Without Others it is not called.
 	Others   []string
 	Answered func(Record, []Answer) error
-	// Record receives every job's record just after its submission. An error ends the load.
+	// Record is called with the record of every job just after its submission. If it returns an error, the load ends.
 	Record func(*Record) error
 }
 
-// Run creates the reservations of the load, and submits every job at its time, or at once if it is late. A job that
-// Slurm refuses is recorded with the reason.
+// Run creates the reservations of the load, and submits every job at its time, or at once if that time is over. A job
+// that Slurm refuses is recorded with the reason.
 func (s *Submission) Run(ctx context.Context) error {
 	begun := time.Now()
 	windows, err := Windows(s.Plan, s.Jobs)
@@ -88,14 +88,14 @@ func (s *Submission) Run(ctx context.Context) error {
 	return nil
 }
 
-// cancel cancels a job after a number of seconds if it still waits.
+// cancel cancels a job if it still waits after the given number of seconds.
 func (s *Submission) cancel(ctx context.Context, id string, after float64) {
 	if sleep(ctx, time.Duration(after*float64(time.Second))) == nil {
 		_ = s.Slurm.cancelWaiting(ctx, id) // the job may have ended
 	}
 }
 
-// ask asks all daemons at once.
+// ask asks all daemons at the same time how long a job would wait.
 func (s *Submission) ask(ctx context.Context, j *Job) (first Answer, others []Answer) {
 	others = make([]Answer, len(s.Others))
 	var all sync.WaitGroup
@@ -107,7 +107,7 @@ func (s *Submission) ask(ctx context.Context, j *Job) (first Answer, others []An
 	return first, others
 }
 
-// sleep waits for a duration or until the context ends.
+// sleep waits for a duration. If the context ends before, it returns the context's error.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -119,7 +119,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// patience is the maximum time of an answer of the daemon.
+// patience is the maximum time that the daemon may take for an answer.
 const patience = 30 * time.Second
 
 // askWait asks the daemon how long a job would wait.
@@ -148,7 +148,7 @@ func askWait(ctx context.Context, base string, j *Job) Answer {
 	return a
 }
 
-// get requests a URL of the daemon.
+// get requests a URL of the daemon and returns status and body of the answer.
 func get(ctx context.Context, target string) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
