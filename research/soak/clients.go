@@ -14,24 +14,25 @@ import (
 )
 
 const (
-	// floodConnections is the number of connections of the client that floods. It sends requests without a pause.
+	// floodConnections is the number of connections of the flooding client, which sends requests without a pause.
 	floodConnections = 64
-	// smallAsked is the number of requests that the second client sends without a flood, and again during a flood.
-	// smallPause is the pause between two requests.
+	// smallAsked is the number of small requests that the second client sends before the flood, and again during the
+	// flood. smallPause is the pause between two of them.
 	smallAsked, smallPause = 40, 25 * time.Millisecond
-	// smallDelay is the maximum increase of the 99th percentile of the second client's answer times during a flood.
+	// smallDelay is the maximum by which the 99th percentile of the second client's answer times may increase during
+	// the flood.
 	smallDelay = 200 * time.Millisecond
 )
 
-// clients has the results of two clients of the daemon: one floods it, and the other sends small requests.
+// clients has what two clients of the daemon measured: one floods the daemon, and the second one sends small requests.
 type clients struct {
-	alone, beside     []time.Duration // answer times of the second client
+	alone, beside     []time.Duration // answer times of the second client, before and during the flood
 	refused           int             // number of the second client's requests that were not answered
-	flooded, rejected int64           // number of requests of the flood that were answered, and of the others
+	flooded, rejected int64           // requests of the flood that were answered, and that were not
 }
 
-// floodedByClient lets one client flood the daemon from its own address while another sends small requests, and the log
-// grows.
+// floodedByClient lets a client flood the daemon from an address of its own, while a second client sends small requests
+// and the log grows.
 func (s *run) floodedByClient(ctx context.Context) error {
 	if err := s.caughtUp(ctx); err != nil {
 		return err
@@ -64,13 +65,14 @@ func (s *run) floodedByClient(ctx context.Context) error {
 	return err
 }
 
-// newClient returns a client that connects from an address of the loopback network.
+// newClient returns a client that connects from the given address, which is one of the loopback network.
 func newClient(address string) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}, Timeout: 30 * time.Second}
 }
 
-// question returns a body of POST /v1/wait for a queue and sizes up to a number.
+// question returns a body of POST /v1/wait that asks for the waits in one queue, for the given number of sizes from 1
+// on.
 func question(sizes int) ([]byte, error) {
 	body := struct {
 		Places     []map[string]string `json:"places"`
@@ -98,12 +100,12 @@ func (p *process) flood(ctx context.Context, answered, rejected *atomic.Int64) {
 			answered.Add(1)
 		case ctx.Err() == nil:
 			rejected.Add(1)
-			wait(ctx, time.Millisecond) // slow down, so that the daemon is flooded with work and not with refusals
+			wait(ctx, time.Millisecond) // not too fast, so that work floods the daemon, not refusals
 		}
 	}
 }
 
-// post sends POST /v1/wait and reads the answer.
+// post sends POST /v1/wait, reads the whole answer, and returns its status.
 func (p *process) post(ctx context.Context, client *http.Client, body []byte) (status int, err error) {
 	p.mu.Lock()
 	url := p.url
@@ -123,7 +125,8 @@ func (p *process) post(ctx context.Context, client *http.Client, body []byte) (s
 	return resp.StatusCode, err
 }
 
-// askSmall sends small requests. It returns the answer times, and the number of requests without an answer.
+// askSmall sends smallAsked small requests. It returns the times of the answers, and the number of requests without an
+// answer.
 func (s *run) askSmall(ctx context.Context, client *http.Client) (times []time.Duration, refused int, err error) {
 	body, err := question(1)
 	if err != nil {
@@ -146,7 +149,7 @@ func (s *run) askSmall(ctx context.Context, client *http.Client) (times []time.D
 	return times, refused, nil
 }
 
-// ninetyNinth returns the 99th percentile. It returns 0 if there are no values.
+// ninetyNinth returns the 99th percentile of times, 0 if there are none.
 func ninetyNinth(times []time.Duration) time.Duration {
 	if len(times) == 0 {
 		return 0
@@ -155,15 +158,15 @@ func ninetyNinth(times []time.Duration) time.Duration {
 	return times[int(.99*float64(len(times)-1))]
 }
 
-// String returns the line of the report.
+// String returns the line about the clients in the report.
 func (c *clients) String() string {
 	return fmt.Sprintf("client floods: %d questions answered, %d not; the second client's 99th percentile %v beside "+
 		"them, %v without, %d of %d not answered", c.flooded, c.rejected, ninetyNinth(c.beside).Round(time.Millisecond),
 		ninetyNinth(c.alone).Round(time.Millisecond), c.refused, c.refused+len(c.alone)+len(c.beside))
 }
 
-// judge reports a miss if a request of the second client was not answered, if no request of the flood was answered, or,
-// unless mild is true, if the second client was delayed too much.
+// judge calls miss for each condition that does not hold: all requests of the second client are answered; a request of
+// the flood is answered; and, unless mild is true, the second client is not delayed by more than smallDelay.
 func (c *clients) judge(mild bool, miss func(string, ...any)) {
 	if c.refused > 0 {
 		miss("client floods: %d questions of the second client were not answered", c.refused)

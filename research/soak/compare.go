@@ -22,13 +22,13 @@ type difference struct {
 	Text string
 }
 
-// sizes is the number of compared items.
+// sizes has the numbers of compared entries, rows, bad lines and parts of the state.
 type sizes struct{ Entries, Rows, Bad, Parts int }
 
-// compare compares all data that remain after the process has ended, entry by entry. Only the state is held in memory
-// as a whole. It leaves out data that depend on when a record was read, as the daemon's kill test does: whether it was
+// compare compares all data that two daemons left in their databases, one by one. Only the state is held in memory as a
+// whole. Like the daemon's kill test, it leaves out data that depend on when a record was read: whether the record was
 // live, the served surface, the wall-clock time (which is also in the message for a line from the future), and the name
-// that a log had at that time.
+// that the log had at that time.
 func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ []difference, err error) {
 	note := func(what, text string) {
 		if text != "" {
@@ -57,10 +57,11 @@ func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ [
 	return n, differ, err
 }
 
-// errEnough ends a reading whose rest is not needed.
+// errEnough ends the reading of values from a store when no further value is needed.
 var errEnough = errors.New("enough") //nolint:gochecknoglobals // never written
 
-// each returns a sequence of the values that a store passes to a function, as text. Equal values have equal texts.
+// each returns the values that read passes to its function, as texts. The function text must return equal texts for
+// equal values.
 func each[T any](read func(func(T) error) error, text func(*T) string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		err := read(func(x T) error {
@@ -91,8 +92,8 @@ func rows(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
 		})
 }
 
-// badLines returns the lines in quarantine, sorted, because within a transaction lines that were set aside come
-// first.
+// badLines returns the lines in quarantine as sorted texts. They are sorted, because within a transaction lines that
+// were set aside come first.
 func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		all, err := s.BadLines(ctx, 0)
@@ -103,7 +104,7 @@ func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] 
 		texts := make([]string, len(all))
 		for i, b := range all {
 			b.At, b.Path = time.Time{}, ""
-			if b.Reason == collector.ReasonFuture { // the message contains how far it is in the future
+			if b.Reason == collector.ReasonFuture { // the message depends on the time of reading
 				b.Message = ""
 			}
 			texts[i] = fmt.Sprintf("%+v", b)
@@ -117,7 +118,8 @@ func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] 
 	}
 }
 
-// diffEach counts the common items of two sequences, and returns the first difference.
+// diffEach compares two sequences. It returns the number of items before the first difference, and a description of the
+// difference, "" if there is none.
 func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error) {
 	next, stop := iter.Pull2(want)
 	defer stop()
@@ -147,9 +149,9 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 
 func short(text string) string { return text[:min(len(text), 1500)] }
 
-// diffState compares the last snapshots. It returns a text for each part, which is "" if the part is equal. Models and
-// engine must be equal to the last bit. In JSON parts it ignores the live and replayed flags, and the counters of
-// records that changed nothing, because these are not in the journal.
+// diffState compares the newest snapshots of two stores. It returns a description of the difference for each part, ""
+// if the part is equal. Models and engine must be equal to the last bit. In JSON parts it ignores the live and replayed
+// flags, and the counters of records that changed nothing, because the journal does not have them.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {

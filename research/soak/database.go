@@ -16,21 +16,21 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// Stores returns the kinds of databases with which a daemon can be soaked.
+// Stores returns the kinds of databases that a soak can use: the values of Options.Store.
 func Stores() []string { return []string{"sqlite", "postgres"} }
 
-// ErrSkipped means that a part of a soak cannot be done on this machine.
+// ErrSkipped means that the soak, or a part of it, is impossible on this machine.
 var ErrSkipped = errors.New("not on this machine")
 
-// database is a daemon's database, with a way to make it fail.
+// database is the database of a daemon. It can be made to fail.
 type database interface {
-	// yaml returns the daemon's configuration of the database.
+	// yaml returns the lines about the database in the daemon's configuration.
 	yaml() string
 	open(ctx context.Context) (modelstore.Store, error)
-	// fail makes the database fail. heal ends the failure.
+	// fail makes the database fail until heal is called.
 	fail() error
 	heal() error
-	// failure describes what goes wrong after a call of fail. It returns "" if fail has no effect.
+	// failure returns a name for the failure that fail causes, "" if fail has no effect.
 	failure() string
 	close() error
 }
@@ -49,7 +49,7 @@ func newDatabase(ctx context.Context, kind, dir string) (database, string, error
 // onFile is a database that is one file.
 type onFile interface{ path() string }
 
-// plainFile is an SQLite database in a folder, which cannot be made to fail.
+// plainFile is an SQLite database in the folder dir. Its method fail has no effect.
 type plainFile struct{ dir string }
 
 func (f *plainFile) path() string    { return filepath.Join(f.dir, "waitcast.db") }
@@ -70,8 +70,8 @@ func (f *plainFile) open(ctx context.Context) (modelstore.Store, error) {
 	return store, nil
 }
 
-// newFile returns an SQLite database on its own small file system, so that its disk can become full. If that is
-// impossible, the text has the reason.
+// newFile returns an SQLite database in the folder dir, on a file system of its own whose disk can become full. If such
+// a file system is impossible, the database is a plainFile, and the text has the reason.
 func newFile(dir string) (database, string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", err
@@ -91,7 +91,7 @@ func newFile(dir string) (database, string, error) {
 	return &smallFile{plainFile: plain, disk: disk}, "", nil
 }
 
-// smallFile is an SQLite database on a file system in memory.
+// smallFile is an SQLite database on a file system in memory, whose size can be changed.
 type smallFile struct {
 	plainFile
 	disk *disk
@@ -112,7 +112,7 @@ func newServer(ctx context.Context, dir string) (database, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	pg, err := pgtest.Start(pgtest.Options{}) // in the temporary folder: a socket's path is short
+	pg, err := pgtest.Start(pgtest.Options{}) // in the temporary folder, because the path of a socket must be short
 	if errors.Is(err, pgtest.ErrMissing) {
 		return nil, fmt.Errorf("%w: %w", ErrSkipped, err)
 	}
@@ -130,7 +130,8 @@ func newServer(ctx context.Context, dir string) (database, error) {
 	return &server{pg: pg, url: pg.URL("soak")}, nil
 }
 
-// lease is the duration of the lease. After a daemon was killed, the next daemon waits for that time.
+// lease is the duration of the lease on a space in PostgreSQL. After a daemon was killed, the next one waits for that
+// time.
 const lease = "1s"
 
 func (s *server) yaml() string    { return fmt.Sprintf("  url: %q\n  lease: %s\n", s.url, lease) }

@@ -17,7 +17,7 @@ func mountSmall(dir string) (*disk, error) {
 	return &disk{dir}, nil
 }
 
-// full fills the free space.
+// full reduces the file system to little more than the used space.
 func (d *disk) full() error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.dir, &s); err != nil {
@@ -27,7 +27,7 @@ func (d *disk) full() error {
 	return d.remount(0, fmt.Sprintf("size=%d", used+16*s.Bsize))
 }
 
-// room frees the space again.
+// room makes the file system large and writable again.
 func (d *disk) room() error { return d.remount(0, roomy) }
 
 // readOnly makes the file system read-only. No file may be open for writing.

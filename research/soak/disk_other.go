@@ -4,7 +4,7 @@ package soak
 
 import "errors"
 
-// disk is a file system in memory, which is available only on Linux.
+// disk stands for a file system in memory, which only Linux has. All methods return an error.
 type disk struct{}
 
 func mountSmall(string) (*disk, error) { return nil, errors.ErrUnsupported }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// disturbance is one action that disturbs the daemon while it reads.
+// disturbance is one kind of action that disturbs the daemon while it reads. weight is proportional to its probability.
 type disturbance struct {
 	name   string
 	weight int
@@ -43,7 +43,8 @@ func (s *run) disturbances() []disturbance {
 	})
 }
 
-// disturb writes the log while a disturbed daemon follows it, and finally lets a daemon read it to its end.
+// disturb writes the log while a daemon follows it and is disturbed. Finally it lets the daemon read the log to its
+// end.
 func (s *run) disturb(ctx context.Context, r *Report) error {
 	if err := s.start(ctx); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (s *run) disturb(ctx context.Context, r *Report) error {
 	for _, d := range all {
 		chances += d.weight
 	}
-	queue := s.rng.Perm(len(all)) // each once, then at random
+	queue := s.rng.Perm(len(all)) // each disturbance once, then at random
 	for !s.finished() {
 		until := s.now + s.rng.ExpFloat64()*s.o.Every.Seconds()
 		for s.now < until && !s.finished() {
@@ -81,7 +82,7 @@ func (s *run) disturb(ctx context.Context, r *Report) error {
 	return s.finish(ctx, r)
 }
 
-// tell reports the progress.
+// tell writes a line about the progress to Options.Out.
 func (s *run) tell(format string, args ...any) {
 	if s.o.Out != nil {
 		fmt.Fprintf(s.o.Out, "%s %s\n", time.Since(s.begun).Round(10*time.Millisecond), fmt.Sprintf(format, args...))
@@ -98,7 +99,7 @@ func (s *run) draw(all []disturbance, chances int) int {
 	return 0
 }
 
-// wait waits for a duration; the instants of disturbances are random.
+// wait waits for a duration or until the context ends.
 func wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -106,7 +107,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow writes a burst, and mostly waits until it is read.
+// follow writes a burst of lines. Three times out of four it also waits until the daemon has read them.
 func (s *run) follow(ctx context.Context) error {
 	begun := time.Now()
 	if err := s.burst(1); err != nil {
@@ -125,8 +126,8 @@ func (s *run) follow(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp waits until the daemon has read everything that was written: the newest instant in its picture equals the
-// newest one in the log. Readiness does not show this, because it remains once reached. Nor does the lag in bytes,
+// caughtUp waits until the daemon has read everything that was written. That is the case if its picture is at the
+// newest instant in the log. Readiness alone does not show it, because a daemon stays ready. Nor does the lag in bytes,
 // which is not updated while the database fails.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
@@ -134,9 +135,9 @@ func (s *run) caughtUp(ctx context.Context) error {
 	})
 }
 
-// behind returns the number of bytes of the log that the daemon has not read yet. A daemon that stands by until the
-// lease of a killed one expires reads no log and saves no state. It counts as behind, although it may know everything
-// that the killed daemon had written.
+// behind returns the number of bytes of the log that the daemon has not read yet. For a daemon that stands by until the
+// lease of a killed daemon expires it returns 1: such a daemon reads no log and saves no state, although it may have
+// all events that the killed daemon stored.
 func (s *run) behind(ctx context.Context) float64 {
 	lag, ok := total(s.program.metrics(ctx), "waitcast_tail_lag_bytes", "")
 	if !ok {
@@ -145,7 +146,7 @@ func (s *run) behind(ctx context.Context) float64 {
 	return lag
 }
 
-// start starts a daemon and waits until it serves.
+// start starts a daemon with the configuration of the soak, and waits until it serves.
 func (s *run) start(ctx context.Context) error {
 	p, err := spawn(ctx, s.o.Program, s.config, &s.said)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *run) killed(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// killedTwice also kills a daemon that is still starting.
+// killedTwice kills the daemon, and then the next one while it is still starting.
 func (s *run) killedTwice(ctx context.Context) error {
 	if err := s.kill(); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (s *run) killedTwice(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// downForDays lets the log grow, and be rotated, while no daemon runs.
+// downForDays kills the daemon and lets the log grow for 1 to 10 simulated days before the next one starts.
 func (s *run) downForDays(ctx context.Context) error {
 	if err := s.kill(); err != nil {
 		return err
@@ -214,7 +215,7 @@ func (s *run) stopped(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// reloaded makes the daemon load a changed configuration.
+// reloaded makes the daemon reload a configuration with another value of stale_after.
 func (s *run) reloaded(ctx context.Context) error {
 	if err := s.configure(s.config, s.db, "data", time.Duration(5+s.rng.IntN(50))*time.Minute); err != nil {
 		return err
@@ -222,7 +223,7 @@ func (s *run) reloaded(ctx context.Context) error {
 	return s.hangUp(ctx)
 }
 
-// misread makes the daemon refuse an invalid configuration.
+// misread makes the daemon reload an invalid configuration, which it refuses.
 func (s *run) misread(ctx context.Context) error {
 	broken := &brokenDatabase{s.db}
 	if err := s.configure(s.config, broken, "data", 5*time.Minute); err != nil {
@@ -247,7 +248,7 @@ func (s *run) hangUp(ctx context.Context) error {
 	})
 }
 
-// failed lets the database fail while the log grows, until the daemon reports it.
+// failed lets the database fail, and the log grow, until the daemon reports the failure.
 func (s *run) failed(ctx context.Context) error {
 	if err := s.db.fail(); err != nil {
 		return err
@@ -256,7 +257,7 @@ func (s *run) failed(ctx context.Context) error {
 	return errors.Join(err, s.db.heal())
 }
 
-// noticed is how long the daemon may take to report that its database fails.
+// noticed is the maximum time that the daemon may take to report that its database fails.
 const noticed = time.Minute
 
 func (s *run) whileFailing(ctx context.Context) error {
@@ -268,15 +269,16 @@ func (s *run) whileFailing(ctx context.Context) error {
 		if s.program.metrics(ctx)["waitcast_store_failing"] == 1 {
 			return true
 		}
-		if time.Since(more) > time.Second { // an idle database cannot fail
-			_ = s.burst(.2) // a later call returns the error again
+		if time.Since(more) > time.Second { // write more, because an idle database cannot fail
+			_ = s.burst(.2) // an error occurs again in a later call
 			more = time.Now()
 		}
 		return s.finished()
 	})
 }
 
-// failedAndKilled kills the daemon while its database fails. Daemons cannot start until the failure ends.
+// failedAndKilled kills the daemon while its database fails. It then tries to start a daemon, and starts one after the
+// failure.
 func (s *run) failedAndKilled(ctx context.Context) error {
 	if err := s.db.fail(); err != nil {
 		return err
@@ -291,7 +293,8 @@ func (s *run) failedAndKilled(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// readOnly starts a daemon on a database that cannot be written.
+// readOnly kills the daemon and tries to start one on a database that cannot be written. Then it starts one on the
+// writable database.
 func (s *run) readOnly(ctx context.Context) error {
 	if err := s.kill(); err != nil {
 		return err
@@ -306,9 +309,9 @@ func (s *run) readOnly(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// deleted removes the file of the database under a running daemon, which must report that. Then it acts like an
-// administrator without a backup: it stops and starts the daemon, which must report that the database is empty, and
-// starts it once more. The daemon reads all logs again.
+// deleted removes the file of the database of a running daemon, which must report that. Then deleted acts like an
+// administrator without a backup: it stops the daemon and starts another one, which must report that the database is
+// empty and reads all logs again. Finally it stops that one too and starts the next.
 func (s *run) deleted(ctx context.Context) error {
 	if err := os.Remove(s.db.(onFile).path()); err != nil {
 		return err
@@ -322,7 +325,7 @@ func (s *run) deleted(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-p.gone: // the end is not in order, because there is no file that the daemon could close
+	case <-p.gone: // do not check how it ended: without its file the daemon cannot end in order
 	case <-time.After(s.o.Patience):
 		return errors.Join(errors.New("a daemon whose database was deleted does not end"), p.kill())
 	}
@@ -337,8 +340,8 @@ func (s *run) deleted(ctx context.Context) error {
 	return s.stopped(ctx)
 }
 
-// refused starts a daemon that cannot use its database. It may end or wait for the database; it is killed after a
-// while.
+// refused starts a daemon that cannot use its database. The daemon may end or wait for the database; if it waits, it is
+// killed after 1 to 3 s.
 func (s *run) refused(ctx context.Context) error {
 	p, err := spawn(ctx, s.o.Program, s.config, &s.said)
 	if err != nil {
@@ -355,7 +358,7 @@ func (s *run) refused(ctx context.Context) error {
 	return p.kill()
 }
 
-// finish lets the daemon read the log to its end and stops it.
+// finish lets the daemon read the log to its end, reads its accuracy, and stops it.
 func (s *run) finish(ctx context.Context, r *Report) error {
 	if err := s.flush(len(s.pending)); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// record has a log's data about a job.
+// record has the data of a job for its lines in a log.
 type record struct {
 	ID                 int64
 	User, Queue        string
@@ -18,27 +18,27 @@ type record struct {
 	Submit, Start, End time.Time
 }
 
-// format writes the lines of one scheduler. Every function appends whole lines, or nothing if the format has no such
-// line.
+// format writes the lines of one scheduler's log. Every method appends whole lines to dst, or nothing if such a log has
+// no such line.
 type format interface {
 	submitted(dst []byte, r *record) []byte
 	started(dst []byte, r *record) []byte
 	ended(dst []byte, r *record) []byte
 	requeued(dst []byte, r *record) []byte  // at End
 	cancelled(dst []byte, r *record) []byte // at End
-	// array and arrayCancelled write the submission and the cancellation of an array job with a number of tasks, at
-	// Submit and End.
+	// array appends the submission, at Submit, of an array with the given number of tasks. arrayCancelled appends the
+	// cancellation of the array, at End.
 	array(dst []byte, r *record, tasks int) []byte
 	arrayCancelled(dst []byte, r *record) []byte
-	// repeats reports whether a scheduler of this kind is known to write lines twice.
+	// repeats reports whether such a scheduler is known to write some lines twice.
 	repeats() bool
-	// reasons returns the possible reasons for bad lines of the format.
+	// reasons returns the reasons for which a line of the format can be bad.
 	reasons() []string
-	// bad appends a line that is bad for a reason; n makes it unique.
+	// bad appends a line that is bad for the given reason. n makes the line unique.
 	bad(dst []byte, reason string, n int64, at time.Time) []byte
 }
 
-// Formats returns the formats of logs that can be written.
+// Formats returns the formats of logs that a soak can write: the values of Options.Format.
 func Formats() []string { return []string{"pbs", "slurm-log", "slurm-jobcomp"} }
 
 func newFormat(name string) (format, error) {
@@ -54,13 +54,13 @@ func newFormat(name string) (format, error) {
 }
 
 const (
-	// longLine is the length of a line that is too long to be read.
+	// longLine is the length in bytes of a line that is too long to be read.
 	longLine = 1<<20 + 4096
-	// mostLongLines is the maximum number of such lines in a log.
+	// mostLongLines is the maximum number of too long lines in a log.
 	mostLongLines = 12
 )
 
-// blemish writes a bad line into the log, with each reason in turn.
+// blemish writes a bad line into the log. The lines are bad for each reason in turn.
 func (m *machine) blemish(at float64) error {
 	all := m.format.reasons()
 	n := m.tally.Lines / m.badEvery
@@ -82,7 +82,7 @@ func (m *machine) blemish(at float64) error {
 	return m.emit(m.buf)
 }
 
-// pbsFormat writes PBS accounting records.
+// pbsFormat writes accounting records of PBS.
 type pbsFormat struct{}
 
 func (pbsFormat) repeats() bool { return true }

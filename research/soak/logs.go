@@ -12,11 +12,12 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Styles returns the ways in which the log can be rotated. mixed is one file that is renamed, and sometimes compressed,
-// sometimes held open for a while, sometimes copied and truncated. dated is a folder of files by date.
+// Styles returns the ways in which the log can be rotated, the values of Options.Style. With mixed the log is one file,
+// which is renamed and sometimes compressed or written for a while longer, or which is copied and truncated. With dated
+// it is a folder with a file for each date.
 func Styles() []string { return []string{"mixed", "dated"} }
 
-// rotation counts the rotations of the log.
+// rotation counts the rotations of the log by their kind.
 type rotation struct{ Renamed, Zipped, Held, Copied, Dated int }
 
 func (r rotation) String() string {
@@ -30,13 +31,13 @@ type logs struct {
 	dated bool
 	rng   *rand.Rand
 	file  *os.File
-	held  int    // number of pieces until the writer leaves a renamed file, after a whole line
+	held  int    // number of pieces that the writer still writes into a renamed file, which must end with a whole line
 	last  string // the file that was rotated last
 	count rotation
 	bytes int64
 }
 
-// newLogs begins a log in a folder.
+// newLogs begins a log in the folder dir. style is one of Styles.
 func newLogs(dir, style string, seed uint64) (*logs, error) {
 	l := &logs{path: filepath.Join(dir, "accounting"), dated: style == "dated", rng: rand.New(rand.NewPCG(seed, 6))}
 	if style != "dated" && style != "mixed" {
@@ -65,8 +66,8 @@ func (l *logs) close() error {
 	return err
 }
 
-// end closes the log. If the writer still uses a renamed file, end first begins the next file, because a daemon reports
-// a log that is missing for long.
+// end closes the log. If the writer still writes into a renamed file, end first creates the file with the log's name,
+// because a daemon reports a log that is missing for long.
 func (l *logs) end() error {
 	if l.held > 0 {
 		l.held = 0
@@ -77,7 +78,7 @@ func (l *logs) end() error {
 	return l.close()
 }
 
-// write appends lines. Each call is one piece by which a reader sees the log grow.
+// write appends text to the log. Each call is one piece by which a reader sees the log grow.
 func (l *logs) write(text []byte) error {
 	if l.file == nil {
 		return nil
@@ -92,7 +93,7 @@ func (l *logs) write(text []byte) error {
 	return err
 }
 
-// rotate begins a new file; day determines its name.
+// rotate rotates the log. day is in the name of the rotated file, or of the new file of a dated log.
 func (l *logs) rotate(day time.Time) error {
 	if l.held > 0 {
 		l.held = 0
@@ -148,7 +149,7 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, out.Close())
 }
 
-// zip compresses a file as logrotate does: the result keeps the time of the original.
+// zip replaces a file by a compressed one, as logrotate does: the compressed file has the time of the original.
 func zip(path string) (err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -16,19 +16,19 @@ const (
 	// cancelled is the share of the jobs that their users delete while they wait, a minute to some hours after the
 	// submission.
 	cancelled = .02
-	// repeated is the share of the lines that the scheduler writes twice.
+	// repeated is the share of its lines that a scheduler writes twice, if its format repeats lines.
 	repeated = .002
 	// crashDays is the mean time in days between crashes of the machine. A crash kills the running jobs, and they are
 	// queued again.
 	crashDays = 20
-	// stepDays is the mean time in days between steps of the clock by which the log is written. stepSeconds is the
-	// maximum step. After stepLasts seconds the clock is right again.
+	// stepDays is the mean time in days between steps of the clock that gives the times in the log. A step sets the
+	// clock back by at most stepSeconds. After stepLasts seconds the clock is right again.
 	stepDays, stepSeconds, stepLasts = 5, 8, 600.
-	// pauseDays is the mean time in days between the pauses of the users, in which nobody submits for pauseHours.
+	// pauseDays is the mean time in days between two pauses, in which no user submits a job for pauseHours.
 	pauseDays, pauseHours = 30, 18
-	// floodDays is the mean time in days between floods of the queue. In a flood a user submits thousands of jobs
-	// within a minute, and an array of bombTasks tasks, and deletes them all within the next hour. The number of these
-	// jobs is the share floodPart of all jobs of the log, but at least floodLeast and at most floodMost.
+	// floodDays is the mean time in days between two floods of the queue. In a flood a user submits many jobs within a
+	// minute, and an array of bombTasks tasks, and deletes them all within about an hour. The number of these jobs is
+	// the share floodPart of all jobs of the log, but at least floodLeast and at most floodMost.
 	floodDays, floodPart, floodLeast, floodMost = 40, .02, 40, 5000
 	bombTasks                                   = 1_000_000
 	// firstFloodDay is the day of the first flood, so that short logs have one.
@@ -37,16 +37,16 @@ const (
 	firstFlood = 2_000_000_000
 )
 
-// tally counts events of the cluster for the report.
+// tally counts what happens in the simulated cluster, for the report.
 type tally struct {
 	Jobs, Cancelled, Requeued, Crashes, Steps, Pauses int
-	Floods, Flooding                                  int // floods of the queue, with their jobs and arrays
+	Floods, Flooding                                  int // number of floods, and of the jobs and arrays in them
 	Lines, Repeated                                   int64
 	Bad                                               map[string]int // by reason
 	Busy                                              float64        // processor seconds
 }
 
-// told has what the log contains about a live job.
+// told has what the log has of a job that waits or runs.
 type told struct {
 	job     simulator.Job
 	line    record
@@ -54,7 +54,7 @@ type told struct {
 	since   float64 // simulated second of the job's start
 }
 
-// machine is a simulated cluster that writes a scheduler's log.
+// machine is a simulated cluster that writes the log of a scheduler. Instants are in simulated seconds since epoch.
 type machine struct {
 	epoch  time.Time
 	nodes  int
@@ -62,7 +62,7 @@ type machine struct {
 	rng    *rand.Rand
 	source arrivals
 	ahead  *simulator.Job // drawn from source and not submitted yet
-	handed bool           // the simulator has already received ahead
+	handed bool           // the simulator has received ahead already
 	floor  float64        // nobody submits before this instant
 	sim    *simulator.Simulator
 	live   map[int64]*told
@@ -71,13 +71,13 @@ type machine struct {
 	deleted  []deletion // in rising order
 	crash    float64
 	step     float64 // instant of the next step of the clock
-	back     float64 // number of seconds by which the log's clock is behind now
+	back     float64 // number of seconds by which the log's clock is behind at present
 	right    float64 // the log's clock is behind until this instant
 	pause    float64
 	flood    float64 // instant of the next flood of the queue
 	crowd    int     // number of jobs in a flood
-	badEvery int64   // number of lines from one bad line to the next
-	long     int     // number of long lines to come
+	badEvery int64   // number of lines from a bad line to the next
+	long     int     // number of too long lines that may still be written
 
 	buf    []byte
 	emit   func([]byte) error
@@ -85,15 +85,15 @@ type machine struct {
 	newest time.Time // the latest instant in any line
 }
 
-// deletion is a waiting job that its user will delete.
+// deletion is the submission or, later, the deletion of a job that never runs, at a simulated second.
 type deletion struct {
 	at    float64
 	line  record
 	array bool // the job is an array of bombTasks tasks
 }
 
-// newMachine returns a cluster at midnight of epoch. badLines is the approximate number of bad lines in its log, with
-// all reasons in turn.
+// newMachine returns a cluster without jobs, at the instant epoch. badLines is the approximate number of bad lines in
+// its log.
 func newMachine(epoch time.Time, nodes, jobs, badLines int, f format, source arrivals, seed uint64) (*machine, error) {
 	m := &machine{
 		epoch: epoch, nodes: nodes, format: f, rng: rand.New(rand.NewPCG(seed, 4)), source: source,
@@ -109,7 +109,7 @@ func (m *machine) after(at, days float64) float64 {
 	return at + math.Ceil(m.rng.ExpFloat64()*days*daySeconds)
 }
 
-// boot starts the scheduler in a state.
+// boot starts the simulated scheduler with the jobs of the given state.
 func (m *machine) boot(state simulator.State) error {
 	var err error
 	m.sim, err = simulator.New(simulator.Config{Procs: m.nodes, Policy: &simulator.EASY{}, Kill: true,
@@ -120,8 +120,8 @@ func (m *machine) boot(state simulator.State) error {
 	return m.sim.Load(state)
 }
 
-// next draws the simulator's next job. The simulator calls it when the previous job has been submitted. Jobs that are
-// deleted while they wait go only into the log.
+// next returns the simulator's next job. The simulator calls it when the previous job was submitted. Jobs that are
+// deleted while they wait are only written into the log, not passed to the simulator.
 func (m *machine) next() (simulator.Job, bool) {
 	if m.handed {
 		m.ahead, m.handed = nil, false
@@ -157,7 +157,7 @@ func (m *machine) next() (simulator.Job, bool) {
 	}
 }
 
-// flooded makes a user flood the queue from an instant on. None of the jobs runs.
+// flooded lets a user flood the queue from an instant on. None of the user's jobs runs.
 func (m *machine) flooded(at float64) {
 	m.tally.Floods++
 	m.flood = m.after(at, floodDays)
@@ -180,7 +180,7 @@ func (m *machine) inject(ds ...deletion) {
 	slices.SortStableFunc(m.deleted, func(a, b deletion) int { return cmp.Compare(a.at, b.at) })
 }
 
-// run simulates the cluster up to an instant, and passes every line of its log to emit.
+// run simulates the cluster up to an instant, and calls emit with every line of its log.
 func (m *machine) run(until float64, emit func([]byte) error) error {
 	m.emit = emit
 	for {
@@ -193,7 +193,7 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 		case err != nil:
 			return fmt.Errorf("simulated cluster: %w", err)
 		case ok:
-			err = errors.Join(m.deleteUntil(e.Time), m.happened(e)) // Next may have drawn another job that is deleted
+			err = errors.Join(m.deleteUntil(e.Time), m.happened(e)) // Next may have drawn a job that is to be deleted
 		case len(m.deleted) > 0 && m.deleted[0].at <= at:
 			err = m.deleteUntil(at)
 		case m.crash <= at:
@@ -207,11 +207,11 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 	}
 }
 
-// over reports whether nothing more will happen.
+// over reports whether the workload has ended and all its jobs are over.
 func (m *machine) over() bool { return m.ahead == nil && len(m.live) == 0 && len(m.deleted) == 0 }
 
-// clock returns the time that the log's clock shows. It is never before not, an instant that the log already has for
-// the job.
+// clock returns the time that the log's clock shows at an instant. The result is not before the time not, which the log
+// already has for the same job.
 func (m *machine) clock(at float64, not time.Time) time.Time {
 	if at >= m.step {
 		m.back, m.right = float64(2+m.rng.IntN(stepSeconds-1)), at+stepLasts
@@ -231,7 +231,7 @@ func (m *machine) record(j *simulator.Job) record {
 		Limit: time.Duration(j.Limit) * time.Second}
 }
 
-// happened writes an event of the simulator into the log.
+// happened writes the lines for an event of the simulator into the log.
 func (m *machine) happened(e simulator.Event) error {
 	j := e.Job
 	switch e.Kind {
@@ -262,7 +262,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// deleteUntil writes the submissions and deletions of jobs that never run, up to an instant.
+// deleteUntil writes all items of m.deleted up to an instant into the log.
 func (m *machine) deleteUntil(at float64) error {
 	for len(m.deleted) > 0 && m.deleted[0].at <= at {
 		d := m.deleted[0]
@@ -274,7 +274,7 @@ func (m *machine) deleteUntil(at float64) error {
 	return nil
 }
 
-// delete writes the submission, or the deletion, of a job that never runs.
+// delete writes the submission of a job that never runs into the log, or its deletion if the log has its submission.
 func (m *machine) delete(d deletion) error {
 	if t := m.live[d.line.ID]; t == nil {
 		d.line.Submit = m.clock(d.at, time.Time{})
@@ -293,8 +293,8 @@ func (m *machine) delete(d deletion) error {
 	return m.say(m.format.cancelled(m.buf[:0], &line), d.at)
 }
 
-// crashed crashes the machine. Running jobs are killed and queued again, before the waiting ones. Nothing happens until
-// the machine is up again.
+// crashed lets the machine crash. Running jobs are killed and queued again, before the waiting jobs. Nothing else
+// happens until the machine is up again.
 func (m *machine) crashed(at float64) error {
 	m.tally.Crashes++
 	down := 1800 + math.Floor(m.rng.ExpFloat64()*4*3600)
@@ -326,14 +326,14 @@ func (m *machine) crashed(at float64) error {
 	for _, t := range append(again, waiting...) {
 		state.Waiting = append(state.Waiting, t.job)
 	}
-	for i := range m.deleted { // the users' deletions are delayed too
+	for i := range m.deleted { // users delete their jobs only when the machine is up
 		m.deleted[i].at = max(m.deleted[i].at, at+down)
 	}
-	m.handed = false // the crashed scheduler has lost the job
+	m.handed = false // the scheduler that crashed had received the job
 	return m.boot(state)
 }
 
-// say passes on a line, sometimes twice, and inserts bad lines.
+// say writes a line into the log, sometimes twice, and from time to time a bad line after it.
 func (m *machine) say(line []byte, at float64) error {
 	if m.buf = line; len(line) == 0 {
 		return nil

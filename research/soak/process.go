@@ -20,22 +20,22 @@ import (
 // process is a running waitcastd.
 type process struct {
 	cmd    *exec.Cmd
-	url    string        // set once it serves
-	served chan struct{} // closed once it serves
-	gone   chan struct{} // closed when it has ended
-	err    error         // how it ended
+	url    string        // address of the daemon, set once it serves
+	served chan struct{} // closed once the daemon serves
+	gone   chan struct{} // closed when the daemon has ended
+	err    error         // how the daemon ended; valid after gone is closed
 	began  time.Time
 
 	mu       sync.Mutex
-	tail     []string // its last log lines
-	replayed int64    // number of events of the journal that it replayed at its start
-	reloads  int      // number of reloads that it reported, including refused ones
+	tail     []string // the last lines of the daemon's log
+	replayed int64    // number of journal events that the daemon replayed at its start
+	reloads  int      // number of reloads that the daemon reported, including refused ones
 }
 
-// kept is the number of a daemon's log lines that are kept for messages.
+// kept is the number of lines of a daemon's log that are kept for error messages.
 const kept = 12
 
-// spawn starts a daemon. said counts its log messages at warn or above, by text.
+// spawn starts a daemon. Its log messages of level warn and error are counted in said, by text.
 func spawn(ctx context.Context, program, config string, said *messages) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, program, "--config", config), served: make(chan struct{}),
 		gone: make(chan struct{}), began: time.Now()}
@@ -76,7 +76,7 @@ func (p *process) listen(from io.Reader, said *messages) {
 		case line.Msg == "serving":
 			p.url = line.URL
 			close(p.served)
-		case strings.Contains(line.Msg, "in force"): // the new configuration, or the old one because of errors
+		case strings.Contains(line.Msg, "in force"): // the new configuration, or the old one if the new one was refused
 			p.reloads++
 			if line.URL != "" {
 				p.url = line.URL
@@ -95,14 +95,14 @@ func (p *process) lastWords() string {
 	return strings.Join(p.tail, "\n")
 }
 
-// told returns how many reloads the daemon has reported, and how many events of the journal it replayed at its start.
+// told returns how many reloads the daemon has reported, and how many journal events it replayed at its start.
 func (p *process) told() (reloads int, replayed int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reloads, p.replayed
 }
 
-// kill kills the daemon at once.
+// kill kills the daemon and waits for its end. It is an error if the daemon had ended before.
 func (p *process) kill() error {
 	err := p.cmd.Process.Kill()
 	<-p.gone
@@ -112,7 +112,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// stop stops the daemon in order.
+// stop stops the daemon in order. It kills the daemon if that takes longer than patience.
 func (p *process) stop(patience time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -129,7 +129,8 @@ func (p *process) stop(patience time.Duration) error {
 	return nil
 }
 
-// poll checks a condition until it holds, the process ends, or the patience is over.
+// poll checks a condition until it holds. It returns an error if the process ends or patience passes before. what names
+// the condition.
 func (p *process) poll(ctx context.Context, what string, patience time.Duration, cond func() bool) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -162,9 +163,9 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 	})
 }
 
-// ready reports whether the daemon answers and has no condition except one that the soak causes on purpose: records
-// that are dated ahead are set aside. held is true while no file has the log's name, because its writer still uses a
-// renamed file; the daemon then reports the missing log after a while.
+// ready reports whether the daemon is ready. Conditions that the soak causes on purpose are allowed: that records dated
+// ahead are set aside and, if held is true, that the log is missing. held is true while no file has the log's name,
+// because its writer still uses a renamed file.
 func (p *process) ready(ctx context.Context, held bool) bool {
 	state, rest, _ := strings.Cut(p.body(ctx, "/readyz"), "\n")
 	for line := range strings.Lines(rest) {
@@ -175,7 +176,7 @@ func (p *process) ready(ctx context.Context, held bool) bool {
 	return state == "ready" || state == "degraded" && rest != ""
 }
 
-// body returns the answer to a path, or the error.
+// body returns the text of the answer to GET of a path, or the text of the error.
 func (p *process) body(ctx context.Context, path string) string {
 	p.mu.Lock()
 	url := p.url
@@ -202,7 +203,7 @@ func (p *process) body(ctx context.Context, path string) string {
 	return string(text)
 }
 
-// metrics returns the series of /metrics by their whole name, including labels.
+// metrics returns the values of the series in /metrics. A key is the name of the series with its labels.
 func (p *process) metrics(ctx context.Context) map[string]float64 {
 	series := map[string]float64{}
 	for line := range strings.Lines(p.body(ctx, "/metrics")) {
@@ -217,7 +218,7 @@ func (p *process) metrics(ctx context.Context) map[string]float64 {
 	return series
 }
 
-// asOf returns the instant up to which the daemon has read.
+// asOf returns the instant of the daemon's picture, up to which it has read the log.
 func (p *process) asOf(ctx context.Context) time.Time {
 	var a struct {
 		AsOf time.Time `json:"as_of"`
@@ -228,7 +229,7 @@ func (p *process) asOf(ctx context.Context) time.Time {
 	return a.AsOf
 }
 
-// highWater returns the peak memory of the process in bytes; 0 if the system does not report it.
+// highWater returns the peak resident memory of the daemon's process in bytes, 0 if the system does not report it.
 func (p *process) highWater() float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -244,13 +245,13 @@ func (p *process) highWater() float64 {
 	return 0
 }
 
-// messages counts log messages of daemons.
+// messages counts log messages of daemons by their texts. It is safe for concurrent use.
 type messages struct {
 	mu sync.Mutex
 	by map[string]int
 }
 
-// mostMessages is the maximum number of different messages that are kept.
+// mostMessages is the maximum number of different messages that are counted.
 const mostMessages = 200
 
 func (m *messages) add(text string) {

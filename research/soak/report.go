@@ -34,11 +34,11 @@ type Report struct {
 	differ          []difference
 	counted         map[string]float64 // bad lines by reason, as the undisturbed daemon counted them
 	kept            map[string]int     // bad lines by reason, as in the quarantine
-	// Misses are the conditions that did not hold; empty if all did.
+	// Misses are descriptions of the conditions that did not hold. It is empty if the soak has succeeded.
 	Misses []string
 }
 
-// calm lets an undisturbed daemon read the same log, and compares the results.
+// calm lets an undisturbed daemon read the same log, and compares the data of the two daemons.
 func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	quiet := &plainFile{filepath.Join(s.o.Dir, "calm")}
 	config := filepath.Join(s.o.Dir, "calm.yaml")
@@ -86,7 +86,8 @@ func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	return s.compare(ctx, r, quiet)
 }
 
-// lookCalm takes a sample of the undisturbed daemon. The daemon itself reports its place in the log.
+// lookCalm takes a sample of the undisturbed daemon, and returns its metrics. They show how many lines of the log the
+// daemon has read.
 func (s *run) lookCalm(ctx context.Context, r *Report, p *process) map[string]float64 {
 	m := r.calm.look(ctx, p, 0, 0)
 	if n := len(r.calm.samples); n > 0 {
@@ -124,7 +125,8 @@ func (s *run) compare(ctx context.Context, r *Report, quiet database) (err error
 	return err
 }
 
-// level is the accuracy of one quantile over all queues, after the first tenth of the time.
+// level has the coverage of one quantile over all queues, after the first tenth of the simulated time. Low and High are
+// the bounds of the coverage, P the level, N the number of forecasts.
 type level struct {
 	Name      string
 	P         float64
@@ -132,12 +134,13 @@ type level struct {
 	N         int64
 }
 
-// tolerance is the maximum distance of an interval from its level, as in docs/accuracy.md.
+// tolerance is the maximum distance between a level and the interval of its coverage, as in docs/accuracy.md.
 const tolerance = .02
 
 func (l *level) miss() float64 { return max(0, l.P-l.High, l.Low-l.P) }
 
-// accuracy requests a daemon's accuracy, live and replayed forecasts together.
+// accuracy returns the coverage of a daemon's forecasts by level, of live and replayed forecasts together. It requests
+// it from the daemon.
 func accuracy(ctx context.Context, p *process, days int) ([]level, error) {
 	since := epoch().Add(time.Duration(float64(days) * daySeconds / 10 * float64(time.Second)))
 	var a wire.Accuracy
@@ -175,7 +178,8 @@ func accuracy(ctx context.Context, p *process, days int) ([]level, error) {
 	return out, nil
 }
 
-// windowsFull is the number of jobs after which the models' windows are full and memory must not grow.
+// windowsFull is the number of jobs after which the windows of the models are full, so that memory must not grow any
+// more.
 const windowsFull = 200_000
 
 func (r *Report) judge() {
@@ -233,7 +237,7 @@ func (r *Report) watches() []named {
 }
 
 func (r *Report) calibrated(miss func(string, ...any)) {
-	if r.o.Mild || r.o.Format == "slurm-jobcomp" { // jobcomp reports only ended jobs, which have no forecasts
+	if r.o.Mild || r.o.Format == "slurm-jobcomp" { // jobcomp has only ended jobs, which have no forecasts
 		return
 	}
 	if len(r.still) == 0 {

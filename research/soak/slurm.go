@@ -10,7 +10,7 @@ import (
 
 const slurmTime = "2006-01-02T15:04:05"
 
-// slurmLog writes slurmctld.log at level info, as Slurm 22.05 does.
+// slurmLog writes a slurmctld.log at level info, as Slurm 22.05 does.
 type slurmLog struct{}
 
 func (slurmLog) repeats() bool { return false }
@@ -44,7 +44,7 @@ func (slurmLog) cancelled(dst []byte, r *record) []byte {
 	return slurmLine(dst, r.End, "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=%d uid 1000", r.ID)
 }
 
-// array appends nothing, because the log does not show that a job is an array.
+// array appends nothing, because such a log does not show that a job is an array.
 func (slurmLog) array(dst []byte, _ *record, _ int) []byte   { return dst }
 func (slurmLog) arrayCancelled(dst []byte, _ *record) []byte { return dst }
 
@@ -72,7 +72,7 @@ func (slurmLog) bad(dst []byte, reason string, n int64, at time.Time) []byte {
 	return fmt.Appendf(dst, "torn line %d of no record\n", n)
 }
 
-// jobcomp writes records of jobcomp/filetxt: one for each attempt of a job, at its end.
+// jobcomp writes records of Slurm's jobcomp/filetxt: one for each attempt of a job, when the attempt ends.
 type jobcomp struct{}
 
 func (jobcomp) repeats() bool                          { return true }

@@ -1,7 +1,7 @@
-// Package soak replays a year of a busy cluster through the real daemon with all kinds of disturbances. The log is
-// rotated in every way and has bad lines, the machine and the daemon go down, the clock steps, the database fails,
-// and the daemon is killed every few simulated days. At the end the daemon's data must equal the data of a daemon
-// that read the same log undisturbed. Memory must be limited, and forecasts must be calibrated.
+// Package soak lets the real daemon follow a simulated year of a busy cluster with all kinds of disturbances. The log
+// is rotated in every way and has bad lines, the machine and the daemon go down, the clock steps, the database fails,
+// and the daemon is killed every few simulated days. At the end the daemon's data must equal the data of a daemon that
+// read the same log undisturbed. Memory must stay bounded, and forecasts must be calibrated.
 package soak
 
 import (
@@ -20,15 +20,15 @@ const (
 	sourceName  = "log"
 )
 
-// Options define a soak. The zero value of a field means its default.
+// Options define a soak. A zero value means the default.
 type Options struct {
 	Program string    // path of waitcastd
 	Dir     string    // existing folder for logs and databases
-	Out     io.Writer // receives the progress; nil if it is not reported
+	Out     io.Writer // the progress is written here; nil if it is not wanted
 
 	Jobs, Days, Nodes int    // by default 50,000 jobs in 365 days on 10,000 nodes of one processor
 	Seed              uint64 // seed of the workload and of the disturbances
-	Trace             string // trace whose users are resampled; "" for a model
+	Trace             string // workload file whose users are resampled; "" for a model
 	Format            string // one of Formats
 	Style             string // one of Styles
 	Store             string // one of Stores
@@ -37,11 +37,11 @@ type Options struct {
 	Every time.Duration
 	// Memory is the maximum resident memory of a daemon in bytes, 256 MiB by default.
 	Memory int64
-	// Patience is the maximum time until the daemon has read everything that was written, 10 minutes by default.
+	// Patience is the maximum time that the daemon may take to read everything that was written, 10 minutes by default.
 	Patience time.Duration
 	// Calm runs only the undisturbed daemon, for measurements.
 	Calm bool
-	// Only names the disturbances to use; empty for all.
+	// Only has the names of the disturbances to use; empty for all.
 	Only []string
 	// Mild skips the checks of memory and calibration, for runs that are too short for them.
 	Mild bool
@@ -79,8 +79,8 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// badLines returns the number of bad lines in a log. It is small enough that the quarantine, which keeps 10,000 lines,
-// keeps all of them.
+// badLines returns the number of bad lines to write into a log. It is so small that the quarantine, which has room for
+// 10,000 lines, keeps all of them.
 func (o *Options) badLines() int { return min(max(60, o.Jobs/50), 8000) }
 
 // run is the state of a soak.
@@ -92,21 +92,21 @@ type run struct {
 	db      database
 	config  string
 	program *process
-	rng     *rand.Rand // random numbers of the disturbances
+	rng     *rand.Rand // random numbers for the disturbances
 	watch   watch
 	said    messages
 	clients clients
 	count   map[string]int
 	now     float64 // simulated time
-	next    float64 // when the log is rotated next
+	next    float64 // simulated time of the next rotation of the log
 	pace    time.Duration
 	pending []byte
 	skipped string
 	begun   time.Time
 }
 
-// Run soaks a daemon and returns the result. An error means that the soak itself could not continue, or that the daemon
-// died.
+// Run soaks a daemon and returns the report. An error means that the soak could not continue, or that the daemon ended
+// by itself.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
@@ -143,8 +143,8 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	return r, nil
 }
 
-// epoch returns the beginning of the simulated year. It is a Monday, and so long ago that no line of the simulated log
-// is in the future.
+// epoch returns the instant at which the simulated time begins. It is a Monday, and so long ago that the times in the
+// simulated log are not in the future.
 func epoch() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (s *run) prepare(ctx context.Context) error {
@@ -176,7 +176,8 @@ func (s *run) prepare(ctx context.Context) error {
 	return s.configure(s.config, s.db, "data", 5*time.Minute)
 }
 
-// configure writes a configuration. stale is a value that affects no stored data; a reload applies it.
+// configure writes a configuration of a daemon to path. data is the name of the daemon's data folder. stale is the
+// value of stale_after, which affects no stored data, so that a reload may change it.
 func (s *run) configure(path string, db database, data string, stale time.Duration) error {
 	dir := filepath.Join(s.o.Dir, data)
 	queueList := ""
@@ -217,14 +218,15 @@ func (s *run) writeAll() error {
 func (s *run) finished() bool { return s.m.tally.Jobs >= s.o.Jobs && s.m.over() }
 
 const (
-	// rotateDays is the time in days between rotations of a log that is not dated.
+	// rotateDays is the time in days between two rotations of a log that is not dated.
 	rotateDays = 7
-	// burstLines is the mean number of lines that are written before the soak waits for the daemon, for logs of a year
-	// with up to 100,000 jobs. Longer logs are written in larger bursts.
+	// burstLines is the mean number of lines in a burst, for logs with up to 100,000 jobs. Longer logs are written in
+	// larger bursts.
 	burstLines = 400
 )
 
-// burst writes a multiple of the mean burst in a few pieces. A line may be split between two pieces.
+// burst lets the simulation go on and writes its log: on average a mean burst of lines, multiplied by times. They are
+// written in a few pieces. A line may be split between two pieces.
 func (s *run) burst(times float64) error {
 	lines := max(burstLines, float64(s.o.Jobs)/250)
 	dt := float64(s.o.Days) * daySeconds * lines / (3 * float64(s.o.Jobs))
@@ -260,7 +262,7 @@ func (s *run) rotation() float64 {
 	return rotateDays * daySeconds
 }
 
-// mostPending is the maximum number of bytes of lines that are held before they are written.
+// mostPending is the number of bytes of lines that may wait to be written. At that number they are written.
 const mostPending = 256 << 10
 
 func (s *run) append(line []byte) error {
@@ -270,7 +272,7 @@ func (s *run) append(line []byte) error {
 	return s.flush(len(s.pending) - len(line)/2)
 }
 
-// flush writes the first n pending bytes.
+// flush writes the first n bytes of the pending lines into the log.
 func (s *run) flush(n int) error {
 	err := s.logs.write(s.pending[:n])
 	s.pending = append(s.pending[:0], s.pending[n:]...)

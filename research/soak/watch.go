@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// sample is a measurement of a daemon's resources.
+// sample has the resources that a daemon uses at one time. Memory, Peak and Heap are in bytes.
 type sample struct {
-	Lines                                 int64 // lines of the log so far
+	Lines                                 int64 // number of lines of the log so far
 	Day                                   float64
 	Memory, Peak, Heap, Goroutines, Files float64
 }
 
-// watch collects the samples of a run.
+// watch collects the samples of a daemon during a run.
 type watch struct{ samples []sample }
 
-// look takes a sample if the daemon answers.
+// look takes a sample if the daemon answers, and returns the daemon's metrics. lines and day are the place in the log.
 func (w *watch) look(ctx context.Context, p *process, lines int64, day float64) map[string]float64 {
 	m := p.metrics(ctx)
 	if m["process_resident_memory_bytes"] == 0 {
@@ -41,7 +41,7 @@ func (w *watch) peak() float64 {
 
 const mib = 1 << 20
 
-// table writes the maximum in each tenth of a run.
+// table writes a table with the maximum of each resource in each tenth of a run.
 func (w *watch) table(out io.Writer) {
 	fmt.Fprintf(out, "%12s %6s %9s %9s %9s %11s %6s\n", "lines", "day", "RSS MiB", "peak MiB", "heap MiB",
 		"goroutines", "files")
@@ -61,7 +61,7 @@ func (w *watch) table(out io.Writer) {
 // tenths is the number of rows of a table.
 const tenths = 10
 
-// parts divides samples into tenths of the lines.
+// parts divides samples into tenths of the run, by the numbers of lines. Tenths without samples are left out.
 func parts(all []sample) (out [][]sample) {
 	if len(all) == 0 {
 		return nil
@@ -81,8 +81,8 @@ func parts(all []sample) (out [][]sample) {
 	return out
 }
 
-// bounds limit the growth of a value over a run's second half. Allowed is a share of the value's median, or some if
-// that is more.
+// bounds limit the growth of a value over the second half of a run. The value may grow by the given share of its median
+// or by some, whichever is more. unit is the unit in which the report shows it.
 type bounds struct {
 	name        string
 	of          func(*sample) float64
@@ -97,13 +97,15 @@ func grows() []bounds {
 	}
 }
 
-// memoryGrows returns the bounds for memory. They apply only to runs that are long enough to fill the models' windows.
+// memoryGrows returns the bounds for memory. They apply only to runs that are long enough to fill the windows of the
+// models (windowsFull).
 func memoryGrows() bounds {
 	return bounds{"resident memory, MiB", func(s *sample) float64 { return s.Memory }, .15, 24 * mib, mib}
 }
 
-// growth evaluates the second half of a run: Theil and Sen's slope, which is the median of the slopes of pairs (P. Sen,
-// JASA 63, 1968), times its length.
+// growth estimates how much a value has grown over the second half of a run: the slope of Theil and Sen, which is the
+// median of the slopes between pairs of samples (P. Sen, JASA 63, 1968), times the number of lines. text describes the
+// growth, and ok is true if it is within the bounds.
 func (w *watch) growth(b bounds) (text string, ok bool) {
 	half := w.samples[len(w.samples)/2:]
 	if len(half) < 4 {
@@ -129,7 +131,7 @@ func (w *watch) growth(b bounds) (text string, ok bool) {
 		allowed/b.unit), grown <= allowed
 }
 
-// mostPairs is the maximum number of samples of which all pairs are used.
+// mostPairs is the approximate maximum number of samples whose pairs are used.
 const mostPairs = 400
 
 func median(x []float64) float64 {
@@ -137,7 +139,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// total adds up the series of a metric whose labels contain a text, and reports whether there are any.
+// total returns the sum of the series with a metric name whose labels contain the text label. ok is false if there are
+// none.
 func total(series map[string]float64, name, label string) (sum float64, ok bool) {
 	for key, x := range series {
 		if metric, labels, _ := strings.Cut(key, "{"); metric == name && strings.Contains(labels, label) {

@@ -18,20 +18,20 @@ const (
 	daySeconds  = 86400.
 	weekSeconds = 7 * daySeconds
 	// serialKept is the share of one-processor jobs that keep their size when sizes are scaled up to a larger machine,
-	// because clusters of ten thousand nodes have such jobs too.
+	// because large clusters have such jobs too.
 	serialKept = .4
-	// least and most are the limits of a random factor on a job's scaled size, because one job in the trace of a small
-	// machine represents jobs of various sizes. The mean factor of 0.8 reduces the load of SDSC-SP2, 0.83, to 2/3,
-	// which leaves time for downtimes.
+	// least and most are the limits of a random factor for the scaled size of a job, because one job of a small machine
+	// stands for jobs of various sizes. The mean factor of 0.8 reduces the load of SDSC-SP2, 0.83, to 2/3, which leaves
+	// time for downtimes.
 	least, most = .6, 1.
 )
 
-// arrivals returns jobs in order of submission, and false at the end of the workload.
+// arrivals is a function that returns the next job in order of submission, and false at the end of the workload.
 type arrivals func() (simulator.Job, bool)
 
-// newArrivals returns a workload of some jobs over some days on a machine of one-processor nodes, and a description of
-// its origin. It draws the jobs one by one. trace is a workload file whose users are resampled; if it does not exist,
-// the model of Lublin and Feitelson is used.
+// newArrivals returns a workload of the given numbers of jobs and days, for a machine of one-processor nodes, and a
+// description of its origin. The jobs are drawn one by one. trace is a workload file whose users are resampled; if it
+// is empty or does not exist, the jobs come from the model of Lublin and Feitelson.
 func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	if trace != "" {
 		next, about, err := resampled(trace, jobs, days, nodes, seed)
@@ -43,8 +43,8 @@ func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, st
 	return next, "the model of Lublin and Feitelson (no trace to resample users from)", err
 }
 
-// resampled resamples the users of a trace. It uses as many users as the requested number of jobs needs, and scales
-// sizes to keep the load of the trace.
+// resampled returns a workload that resamples the users of a trace. It uses as many users as the number of jobs needs,
+// and scales sizes so that the load is that of the trace, times the mean factor for sizes.
 func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	records, procs, err := readTrace(trace)
 	if err != nil {
@@ -76,7 +76,7 @@ func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, stri
 	}, about, nil
 }
 
-// scaled returns the size on the large machine of a job with n processors.
+// scaled returns the size that a job of n processors gets on the large machine.
 func scaled(rng *rand.Rand, n int, scale float64, nodes int) int {
 	if n == 1 && rng.Float64() < serialKept {
 		return 1
@@ -84,7 +84,7 @@ func scaled(rng *rand.Rand, n int, scale float64, nodes int) int {
 	return min(max(1, int(math.Round(float64(n)*scale*(least+(most-least)*rng.Float64())))), nodes)
 }
 
-// readTrace reads the jobs of a workload file, and the number of processors of its machine.
+// readTrace returns the jobs in a workload file, and the number of processors of its machine.
 func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 	file, err := swf.Open(path)
 	if err != nil {
@@ -109,11 +109,11 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 	}
 }
 
-// sampleJobs is the number of jobs that are drawn to measure the model's rate.
+// sampleJobs is the number of jobs that are drawn to measure how many jobs the model submits per second.
 const sampleJobs = 5000
 
-// modeled draws jobs from the model of Lublin and Feitelson. It combines as many copies of the model's stream as the
-// number of jobs needs, and scales runtimes so that 2/3 of the machine are busy.
+// modeled returns a workload from the model of Lublin and Feitelson. It combines as many independent streams of the
+// model as the number of jobs needs, and scales runtimes so that 2/3 of the machine are busy.
 func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	set := hypergamma.ProgramAll(nodes)
 	probe, err := hypergamma.New(rand.New(rand.NewPCG(seed, 2)), set)
@@ -151,7 +151,8 @@ func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	}, nil
 }
 
-// shaped gives a job whole seconds, a time limit above its runtime, and a queue that follows from both.
+// shaped returns a job with times in whole seconds, a time limit above its runtime, and a queue that depends on its
+// size and its limit.
 func shaped(j simulator.Job, nodes int) simulator.Job {
 	j.Submit, j.Runtime = math.Floor(j.Submit), max(1, math.Round(j.Runtime))
 	if j.Limit < j.Runtime {
@@ -172,5 +173,5 @@ func shaped(j simulator.Job, nodes int) simulator.Job {
 	return j
 }
 
-// queues returns the queues that shaped uses.
+// queues returns the names of the queues that shaped uses.
 func queues() []string { return []string{"express", "short", "long", "wide"} }
