@@ -1,7 +1,7 @@
 // Package ablation measures the contribution of each part of the forecasting engine. It replays a log with the whole
 // engine, and then without one group of features, one rule or one expert at a time. It also replays the log with an
-// oracle, an engine that knows the true runtimes of running jobs. For each expert it also measures the loss of the
-// expert alone, and the expert's weight.
+// oracle, an engine that knows the true runtimes of running jobs. For each expert it measures the loss of the expert
+// alone, and its weight in the ensemble.
 package ablation
 
 import (
@@ -20,11 +20,11 @@ import (
 // Levels returns the levels whose losses are measured.
 func Levels() []float64 { return []float64{.5, .9, .95} }
 
-// warmup is the share of the jobs, from the beginning, that the engine learns from but that are not scored.
+// warmup is the share of the jobs that are not scored: the first ones, from which the engine only learns.
 const warmup = .1
 
 // Nothing is the name of the variant in which nothing is left out. OracleRuntimes is the name of the variant with an
-// oracle. expertPrefix is the beginning of the names of variants without an expert.
+// oracle. The name of a variant without an expert is expertPrefix and the name of the expert.
 const (
 	Nothing        = "nothing"
 	OracleRuntimes = "oracle runtimes"
@@ -41,8 +41,8 @@ func Groups() []string {
 	return append(out, OracleRuntimes)
 }
 
-// Default returns the variants of a study that names none. They are the parts that were added for the scheduler's
-// rules, and the most important experts.
+// Default returns the names of the variants that a study has by default. Besides Nothing and the oracle they leave out
+// parts that were added for the rules of schedulers, and the most important experts.
 func Default() []string {
 	out := []string{Nothing}
 	for _, name := range Groups() {
@@ -55,21 +55,22 @@ func Default() []string {
 	return out
 }
 
-// Result is the result of one run.
+// Result is the result of one replay of a trace with a variant.
 type Result struct {
 	Trace   string `json:"trace"`
 	Variant string `json:"variant"` // name of the variant
 	Jobs    int    `json:"jobs"`    // number of replayed jobs
-	// Days are the losses of the served forecasts, by the day of the submission since the first of the log.
+	// Days has the losses of the served forecasts, by the number of days from the first submission of the log to the
+	// job's submission.
 	Days map[int]*Loss `json:"days"`
-	// Experts are the losses of each expert alone, on the jobs for which it has a forecast.
+	// Experts has the loss of each expert alone, on the jobs for which it has a forecast.
 	Experts map[string]*Loss `json:"experts"`
-	// Weights are the mean weights of the experts, by level.
+	// Weights has, by expert, the mean weights at Levels.
 	Weights map[string][]float64 `json:"weights"`
 	Took    time.Duration        `json:"took_ns"`
 }
 
-// Loss is the sum of the pinball losses of ln(wait + 60 s) over some jobs, by level.
+// Loss has, for each of Levels, the sum of the pinball losses on the scale ln(wait + 60 s) over N jobs.
 type Loss struct {
 	N   int       `json:"n"`
 	Sum []float64 `json:"sum"`
@@ -87,7 +88,7 @@ func (l *Loss) add(quantiles []float64, wait float64) {
 	}
 }
 
-// Mean returns the mean loss at a level, which is given by its index. It returns NaN if there are no jobs.
+// Mean returns the mean loss at the level with the given index. It returns NaN if there are no jobs.
 func (l *Loss) Mean(level int) float64 {
 	if l.N == 0 {
 		return math.NaN()
@@ -107,7 +108,7 @@ func (r *Result) Total() *Loss {
 	return out
 }
 
-// First returns a trace with the first jobs of a trace. If jobs is 0, it returns the first half.
+// First returns a trace with only the first jobs of t. If jobs is 0, these are the first half.
 func First(t *backtest.Trace, jobs int) *backtest.Trace {
 	if jobs <= 0 {
 		jobs = len(t.Jobs) / 2
@@ -126,7 +127,7 @@ func Run(t *backtest.Trace, variant string) (*Result, error) {
 	return replay(t, variant, cfg)
 }
 
-// replay replays a trace with an engine of the given configuration.
+// replay replays a trace with an engine of the given configuration and returns the result for the variant.
 func replay(t *backtest.Trace, variant string, cfg engine.Config) (*Result, error) {
 	e, err := engine.New(cfg)
 	if err != nil {
@@ -148,7 +149,7 @@ func replay(t *backtest.Trace, variant string, cfg engine.Config) (*Result, erro
 func config(t *backtest.Trace, variant string) (engine.Config, error) {
 	cfg := engine.Config{Levels: waittime.ScoredLevels(), Resolution: t.Resolution()}
 	var err error
-	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // measured without the errors of this log
+	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // measured on other logs than this one
 		return cfg, err
 	}
 	expert, isExpert := strings.CutPrefix(variant, expertPrefix)
@@ -167,19 +168,19 @@ func config(t *backtest.Trace, variant string) (engine.Config, error) {
 	return cfg, nil
 }
 
-// run is the state of a run.
+// run is the state of one replay.
 type run struct {
 	Result
 	engine  *engine.Engine
 	trace   *backtest.Trace
 	from    int // index of the first job that is scored
-	weighed int // number of times that weights were added
+	weighed int // how often weights were added
 }
 
-// between is the number of scored jobs between two additions of the weights.
+// between is the number of jobs from one addition of the experts' weights to the next.
 const between = 100
 
-// take scores the forecasts of a submission.
+// take scores the forecast f of the job with the given index.
 func (r *run) take(job int, f engine.Forecast) {
 	j := &r.trace.Jobs[job]
 	if job < r.from {
@@ -210,7 +211,7 @@ func (r *run) take(job int, f engine.Forecast) {
 	}
 }
 
-// weigh adds the present weights of the experts to the sums.
+// weigh adds the present weights of the experts to r.Weights.
 func (r *run) weigh() {
 	r.weighed++
 	levels := waittime.ScoredLevels()
@@ -225,7 +226,7 @@ func (r *run) weigh() {
 	}
 }
 
-// finish divides the sums of weights by their number.
+// finish turns the sums in r.Weights into means.
 func (r *run) finish() {
 	for _, w := range r.Weights {
 		for i := range w {

@@ -10,16 +10,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// Change is the relative increase in loss of a variant over the whole engine, on the days that both have. Error is its
-// standard error.
+// Change is a change of the loss by a variant. Part is the increase over the loss of the whole engine, as a share of
+// that loss, on the days that both have. Error is the standard error of Part.
 type Change struct{ Part, Error float64 }
 
-// week is the number of days in a block of the bootstrap, because waits on consecutive days are correlated.
+// week is the number of days that are taken together as one sample, because waits on consecutive days are correlated.
 const week = 7
 
-// ChangeOf returns the change of the loss at a level, given by its index. The error is the standard error of a ratio of
-// sums, with weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39). It is NaN with fewer
-// than two weeks.
+// ChangeOf returns the change of the loss from the result nothing to the result of, at the level with the given index.
+// The error is the standard error of a ratio of sums, with weeks as the sampled units (W. Cochran, Sampling Techniques,
+// 1977, equation 2.39). It is NaN if there are fewer than two weeks.
 func ChangeOf(of, nothing *Result, level int) Change {
 	type pair struct{ of, nothing float64 }
 	weeks := map[int]*pair{}
@@ -53,7 +53,7 @@ func ChangeOf(of, nothing *Result, level int) Change {
 	return c
 }
 
-// Page writes the results as a page in Markdown, with the tables of each trace under its name.
+// Page returns the results as a page in Markdown, with the tables of each trace under its name.
 func (s *Study) Page() (string, error) {
 	results, err := s.Results()
 	if err != nil {
@@ -89,7 +89,7 @@ waits that follow from the true runtimes of the running jobs. Logs and parts tha
 measured.
 `
 
-// variants writes the table of the variants.
+// variants writes a table with the loss of each variant, and its change against the whole engine.
 func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing *Result) {
 	b.WriteString("| left out | loss .5 | .9 | .95 |\n|---|---|---|---|\n")
 	for _, variant := range s.Variants {
@@ -111,7 +111,8 @@ func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing
 	}
 }
 
-// experts writes the table of each expert's loss alone, sorted by the loss at the first level.
+// experts writes a table with the loss of each expert alone and its mean weights, sorted by the loss at the first
+// level.
 func experts(b *strings.Builder, r *Result) {
 	b.WriteString("\nThe table shows each expert alone, on the jobs for which it has a forecast, and its mean " +
 		"weight:\n\n| expert | jobs | loss .5 | .9 | .95 | weight .5 | .9 | .95 |\n|---|---|---|---|---|---|---|---|\n")

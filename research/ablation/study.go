@@ -12,12 +12,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// Study is a set of runs whose results are stored in a folder, so that an interrupted study can continue. A folder can
-// be used with one version of the engine only.
+// Study is a set of runs. The results are stored in a folder, so that an interrupted study can continue. The results in
+// a folder must come from one version of the engine.
 type Study struct {
 	// Folder is the folder of the results.
 	Folder string
-	// Traces are the files of the logs. Variants are the variants to run on each, see Groups.
+	// Traces are the paths of the logs. Variants are the names of the variants to run on each log (see Groups).
 	Traces, Variants []string
 	// Jobs is the number of jobs of each log that are replayed, from the first on; 0 means the first half.
 	Jobs int
@@ -25,8 +25,8 @@ type Study struct {
 	Progress func(trace, variant string)
 }
 
-// Run performs the runs whose results are missing: first all variants of the first log, and so on. It stops at the
-// first error.
+// Run performs the runs whose results are missing: first those of the first log, then those of the second, and so on.
+// It stops at the first error.
 func (s *Study) Run() error {
 	for _, file := range s.Traces {
 		var t *backtest.Trace
@@ -79,11 +79,11 @@ func (s *Study) Results() (map[string]map[string]*Result, error) {
 	return out, nil
 }
 
-// nameOf returns the name of a trace.
+// nameOf returns the name of the trace in a file.
 func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".swf.gz") }
 
-// path returns the path of the file of a result. The path contains the number of jobs, so that studies of different
-// lengths do not share results.
+// path returns the path of the file that has a result. The path contains the number of jobs, so that studies with
+// different numbers of jobs do not share results.
 func (s *Study) path(trace, variant string) string {
 	jobs := "half"
 	if s.Jobs > 0 {
@@ -92,7 +92,7 @@ func (s *Study) path(trace, variant string) string {
 	return filepath.Join(s.Folder, trace, jobs, strings.ReplaceAll(variant, " ", "_")+".json")
 }
 
-// result reads a result. It returns nil if there is none.
+// result returns a stored result, nil if there is none.
 func (s *Study) result(trace, variant string) (*Result, error) {
 	data, err := os.ReadFile(s.path(trace, variant))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func (s *Study) result(trace, variant string) (*Result, error) {
 	return &r, nil
 }
 
-// keep writes a result. After a crash the file is complete or missing.
+// keep stores a result. Even after a crash the file is either complete or missing.
 func (s *Study) keep(r *Result) error {
 	path := s.path(r.Trace, r.Variant)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {

@@ -1,6 +1,6 @@
-// Package fastreplay measures the gain and the cost of the engine's plan for long replays (engine.Replay). The gain
-// is the speed of learning from recorded jobs. The cost is the increase of the loss of later forecasts over an engine
-// that replayed everything in full.
+// Package fastreplay measures the gain and the cost of fast replays, in which the engine follows only some of the
+// recorded jobs in full, by a plan (engine.Replay). The gain is the speed of learning from recorded jobs. The cost is
+// the increase of the loss of later forecasts, compared with an engine that has replayed everything in full.
 package fastreplay
 
 import (
@@ -20,26 +20,27 @@ func Levels() []float64 { return waittime.ScoredLevels() }
 
 // Options define a run.
 type Options struct {
-	// Exact replays all jobs in full. Otherwise the jobs before the cut are replayed by Plan. Run sets Plan's number
-	// of submissions.
+	// Exact is true if all jobs are replayed in full. Otherwise the first Cut jobs are replayed by Plan, in which Run
+	// sets the number of submissions.
 	Exact bool
 	Plan  engine.Replay
-	// Cut is the number of replayed jobs. Follow is the number of jobs that are followed afterwards; 0 means all.
+	// Cut is the number of replayed jobs. Follow is the number of jobs that the engine follows afterwards as if they
+	// were live; 0 means all.
 	Cut, Follow int
 }
 
 // Result is the result of one run.
 type Result struct {
-	// Jobs is the number of replayed jobs. Learned is the duration of the replay, including the end of the plan. CPU is
-	// its processor time.
+	// Jobs is the number of replayed jobs. Learned is the duration of the replay, including the work at its end. CPU is
+	// the processor time of the replay.
 	Jobs         int
 	Learned, CPU time.Duration
-	// Losses has the pinball losses of ln(wait + 60 s) of the jobs after the cut, by job and then by level. For a job
-	// that is not scored the inner slice is empty.
+	// Losses has an item for each job after the first Cut: its pinball losses on the scale ln(wait + 60 s) at Levels.
+	// The item of a job that is not scored is empty.
 	Losses [][]float64
 }
 
-// Run replays a trace in the same way as the daemon would learn it.
+// Run replays a trace in the same way as the daemon learns a history, and then lets the engine follow the later jobs.
 func Run(t *backtest.Trace, o Options) (*Result, error) {
 	e, err := engine.New(engine.Config{Levels: waittime.Levels(), Downey: true})
 	if err != nil {
@@ -67,7 +68,7 @@ func Run(t *backtest.Trace, o Options) (*Result, error) {
 	return &Result{Jobs: o.Cut, Learned: f.learned, CPU: f.cpu, Losses: losses}, nil
 }
 
-// lossesOf returns the losses of a forecast at the compared levels.
+// lossesOf returns the losses of a forecast at Levels. quantiles are at waittime.Levels.
 func lossesOf(quantiles []float64, wait float64) []float64 {
 	var out []float64
 	all := waittime.Levels()
@@ -78,17 +79,17 @@ func lossesOf(quantiles []float64, wait float64) []float64 {
 	return out
 }
 
-// follower ends the plan of an engine at the first submission after the cut.
+// follower is an engine whose fast replay ends at the submission after the first cut jobs.
 type follower struct {
 	*engine.Engine
 	cut, seen int
 	began     time.Time
 	finished  bool
 	learned   time.Duration
-	cpu       time.Duration // at first the value at the beginning, later the time since then
+	cpu       time.Duration // at first cpuTime at the beginning, finally the processor time of the replay
 }
 
-// Submit passes a submission to the engine.
+// Submit passes a submission to the engine. Before that it ends the replay, if cut jobs were submitted.
 func (f *follower) Submit(now float64, id uint64, r engine.Request) engine.Forecast {
 	if f.seen == f.cut {
 		f.finish()
@@ -97,7 +98,7 @@ func (f *follower) Submit(now float64, id uint64, r engine.Request) engine.Forec
 	return f.Engine.Submit(now, id, r)
 }
 
-// finish ends the plan at its first call.
+// finish ends the replay and measures its times. Later calls do nothing.
 func (f *follower) finish() {
 	if f.finished {
 		return
@@ -115,7 +116,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// PeakMemory returns the peak memory of this process in MiB.
+// PeakMemory returns the peak resident memory of this process in MiB.
 func PeakMemory() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -124,8 +125,8 @@ func PeakMemory() int64 {
 	return u.Maxrss / 1024 // Linux counts in KiB
 }
 
-// Ratios compares two runs. It returns, by level, the ratio of their mean losses on the jobs that both scored, and
-// the number n of these jobs.
+// Ratios compares the losses of two runs on the jobs that both have scored. It returns, for each of Levels, the mean
+// loss in of divided by that in over, and the number n of these jobs.
 func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	sums := make([][2]float64, len(Levels()))
 	for i := range min(len(of), len(over)) {
@@ -144,7 +145,7 @@ func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	return ratios, n
 }
 
-// Copies returns a trace that consists of several copies of another one, one after the other. Each copy is shifted by
+// Copies returns a trace that consists of several copies of the trace t, one after the other. Each copy is shifted by
 // whole weeks, so that hours and weekdays stay the same.
 func Copies(t *backtest.Trace, copies int) (*backtest.Trace, error) {
 	const week = 7 * 86400

@@ -8,12 +8,12 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// fewest is the minimum number of ended jobs of a class that are needed to fit its law. With fewer, the law of all
-// queues is used.
+// fewest is the minimum number of ended jobs to which a law is fitted. If a class of a queue has fewer, the law of that
+// class in all queues is used.
 const fewest = 30
 
-// downey has Downey's laws of lifetimes, fitted to the ended jobs. There is one law for each queue, with separate
-// laws for one-processor jobs.
+// downey has Downey's laws of lifetimes, fitted to the ended jobs: two for each queue, and two for all queues together.
+// One of the two is for one-processor jobs, the other for larger jobs.
 type downey struct {
 	windows map[[2]string]*uniformlog.Window
 	fits    map[[2]string]headqueue.Lifetime
@@ -40,7 +40,7 @@ func (d *downey) ended(j *Job) {
 	}
 }
 
-// of returns the law of a job's class. It returns nil if too few jobs have ended.
+// of returns the law for the queue and the class of a job. It returns nil if too few jobs have ended.
 func (d *downey) of(j *Job) headqueue.Lifetime {
 	for _, key := range classes(j) {
 		if law, ok := d.fits[key]; ok {

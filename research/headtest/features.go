@@ -9,18 +9,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// holder is a running job for the computation of features. Times are in seconds from now.
+// holder is a running job with the data from which features are computed. Times are in seconds from now.
 type holder struct {
 	job               *Job
 	age               float64
 	law               residual.Law
-	low, median, high float64 // quartiles of the remaining lifetime
-	rest              float64 // time to the limit; without a limit, the 0.95 quantile of the remaining lifetime
+	low, median, high float64 // quartiles of the residual lifetime
+	rest              float64 // time to the limit; without a limit, the 0.95 quantile of the residual lifetime
 	downey            headqueue.Lifetime
 	sharesUser        bool
 }
 
-// scene is the data that all methods use for one forecast.
+// scene has the data that all methods use for one forecast.
 type scene struct {
 	ask
 	holders []holder
@@ -28,7 +28,7 @@ type scene struct {
 	known   bool // true if Downey's law exists for every running job
 }
 
-// set computes the data of all running jobs.
+// set replaces the scene by that of the ask a, and computes the data of all running jobs.
 func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 	s.ask = *a
 	if cap(s.holders) < len(a.running) {
@@ -53,8 +53,8 @@ func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 	}
 }
 
-// plan returns the time at which enough processors are free if every job ends at the time that ends returns for it, and
-// the job whose end frees them.
+// plan returns the time at which enough processors are free if every running job ends at the time that the function
+// ends returns for it. It also returns the job whose end is the last that is needed.
 func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	s.order = s.order[:0]
 	for i := range s.holders {
@@ -73,16 +73,16 @@ func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	return math.Inf(1), nil
 }
 
-// delta is a number of seconds. Waits below it hardly differ on the learner's scale.
+// delta is the number of seconds that logOf adds. Waits below it hardly differ on the learner's scale.
 const delta = 5
 
-// logOf converts seconds to the learner's scale.
+// logOf converts seconds to the logarithmic scale of the learner.
 func logOf(seconds float64) float64 { return math.Log(seconds + delta) }
 
 func unlog(x float64) float64 { return max(0, math.Exp(x)-delta) }
 
-// features appends the features of the trees to row. exact has the quantiles of the exact method with the residual
-// laws. classic has the medians of four methods with Downey's laws. NaN means missing.
+// features appends the features for the trees to row. exact has the quantiles of the exact method with the residual
+// laws. classic has the medians of the four methods with Downey's laws. A missing feature is NaN.
 func (s *scene) features(row, exact, classic []float64) []float64 {
 	for _, q := range exact {
 		row = append(row, logOf(q))
@@ -104,8 +104,8 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 		math.Mod(math.Floor(s.at/86400), 7))
 }
 
-// crowd appends features of the running jobs as a whole: the job that will probably end first, the largest job, and the
-// jobs of which a single end would suffice.
+// crowd appends features of all running jobs together: of the job that will probably end first, of the largest job, and
+// of the jobs that are so large that the end of one of them would suffice.
 func (s *scene) crowd(row []float64) []float64 {
 	next, soonest := math.Inf(1), (*holder)(nil)
 	widest, benefactors, least := (*holder)(nil), 0.0, math.Inf(1)
@@ -132,7 +132,7 @@ func (s *scene) crowd(row []float64) []float64 {
 	return append(row, benefactors, logOf(least), own/float64(max(1, s.used())), logOf(oldest))
 }
 
-// appendHolder appends the features of one running job.
+// appendHolder appends the features of one running job to row, NaN if h is nil.
 func appendHolder(row []float64, h *holder) []float64 {
 	if h == nil {
 		nan := math.NaN()

@@ -9,22 +9,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
-// Levels returns the levels of every method's quantiles, in order.
+// Levels returns the levels of the quantiles that the methods forecast, in rising order.
 func Levels() []float64 { return waittime.ScoredLevels() }
 
-// These are the learner's settings. They were chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
+// These are the settings of the learner. They were chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 const (
 	firstTraining = 400    // number of rows before the first training
-	retrainBy     = .5     // the trees are trained again when the number of rows has grown by this share
-	retrainAfter  = 2000   // or when their number has grown by this number
-	mostRows      = 20_000 // maximum number of rows in a training, which are the latest ones
-	fade          = .995   // weight of a loss relative to the next one
-	haste         = 4.     // learning rate of the weights, per unit of mean loss and a hundred losses
+	retrainBy     = .5     // the trees are trained again when the rows have grown by this share
+	retrainAfter  = 2000   // or by this number, whichever is less
+	mostRows      = 20_000 // maximum number of rows in a training; the latest are used
+	fade          = .995   // factor by which the weight of a loss falls with each later loss
+	haste         = 4.     // learning rate of the weights, per unit of discounted loss
 	step          = .02    // step of the calibration, in ln seconds per miss
 )
 
-// learner corrects the exact method's quantiles by boosted trees, which are trained on the outcomes of earlier
-// forecasts. It weights the exact and the corrected quantiles by their recent losses, and calibrates the result.
+// learner corrects the quantiles of the exact method by boosted trees, which are trained on the outcomes of earlier
+// forecasts. It combines the exact and the corrected quantiles with weights by their recent losses, and calibrates the
+// result.
 type learner struct {
 	levels  []float64
 	columns [][]float64
@@ -50,7 +51,8 @@ func newLearner() *learner {
 	}
 }
 
-// forecast returns the quantiles in seconds for a row. exact are the quantiles of the exact method.
+// forecast returns the quantiles of a wait in seconds, at Levels. row has the features, and exact the quantiles of the
+// exact method in seconds.
 func (l *learner) forecast(row, exact []float64) []float64 {
 	n := len(l.levels)
 	own, trees, served, out := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -66,8 +68,8 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 		w := l.weight(k)
 		served[k] = (1-w)*own[k] + w*trees[k] + l.shift[k]
 	}
-	// Each level is calibrated by its own quantile, before the quantiles are put in order. With ordered quantiles, the
-	// misses of one level would change the correction of another, and both would diverge.
+	// Each level is calibrated by its own quantile, before the quantiles are sorted. After sorting, the misses of one
+	// level would change the correction of another, and both corrections would diverge.
 	l.last.own, l.last.trees, l.last.raw, l.last.trained = own, trees, served, l.models != nil
 	for k, x := range slices.Sorted(slices.Values(served)) {
 		out[k] = unlog(x)
@@ -75,7 +77,7 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 	return out
 }
 
-// weight returns the trees' weight at a level: exponential weights on the discounted losses.
+// weight returns the weight of the trees at the level with index k: an exponential weight by the discounted losses.
 func (l *learner) weight(k int) float64 {
 	if l.models == nil {
 		return 0
@@ -83,7 +85,7 @@ func (l *learner) weight(k int) float64 {
 	return 1 / (1 + math.Exp(haste*(l.losses[k][1]-l.losses[k][0])))
 }
 
-// learn learns from the outcome of the last forecast.
+// learn learns from the outcome of the last forecast: the wait in seconds. row and exact are those of the forecast.
 func (l *learner) learn(row, exact []float64, wait float64) error {
 	y := logOf(wait)
 	for k, level := range l.levels {
@@ -152,7 +154,7 @@ func (l *learner) train() error {
 	return nil
 }
 
-// loss returns the pinball loss of a quantile, where d is the difference between outcome and quantile.
+// loss returns the pinball loss of a quantile, where d is the outcome minus the quantile.
 func loss(level, d float64) float64 {
 	if d > 0 {
 		return level * d

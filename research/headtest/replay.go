@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// ask is a job that has reached the head of the queue and cannot start, with the data known at that instant.
+// ask is a job that has reached the head of the queue and cannot start, with the data known at that instant. Times are
+// in seconds.
 type ask struct {
 	job        *Job
 	at         float64
@@ -14,7 +15,7 @@ type ask struct {
 	running    []*Job // in order of start
 	lastStart  float64
 	lastEnd    float64
-	wait       float64 // the outcome, which is unknown at that instant
+	wait       float64 // the outcome: the wait from then on, which is unknown at that instant
 	passed     int     // number of asks before this one
 }
 
@@ -25,8 +26,8 @@ type watcher interface {
 	asked(a *ask) error
 }
 
-// replay passes all events to a watcher: ends, starts, and "asks", the instants at which a job reaches the head of the
-// queue. Events that happen after an ask are passed after it.
+// replay passes all ends, starts and asks of a trace to a watcher. An ask is passed before the events that happen after
+// it. jobs are in order of start, with their times.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {
@@ -55,7 +56,7 @@ func replay(jobs []Job, procs int, w watcher) error {
 type replayer struct {
 	jobs    []Job
 	watcher watcher
-	running []int // sorted by end; the first to end is the last element
+	running []int // indices of running jobs; the first to end is the last element
 	free    int
 	lastEnd float64
 	asks    int
@@ -73,7 +74,7 @@ func (r *replayer) start(i int) {
 	r.watcher.started(int64(i), j)
 }
 
-// ends passes the ends up to an instant.
+// ends passes the ends up to an instant to the watcher.
 func (r *replayer) ends(until float64) {
 	for len(r.running) > 0 {
 		i := r.running[len(r.running)-1]
@@ -88,7 +89,7 @@ func (r *replayer) ends(until float64) {
 	}
 }
 
-// order returns the running jobs in order of start. This order does not depend on their ends.
+// order returns the running jobs in order of start, so that the order tells nothing about their ends.
 func (r *replayer) order() []*Job {
 	indices := slices.Clone(r.running)
 	slices.Sort(indices)

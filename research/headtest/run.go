@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// These are the methods, in the order of the scores in a Result.
+// These are the names of the methods.
 const (
 	DowneyA        = "downey_a"
 	DowneyB        = "downey_b"
@@ -18,19 +18,19 @@ const (
 	Waitcast       = "waitcast"
 )
 
-// Methods returns the names of the methods in order.
+// Methods returns the names of the methods, in the order of the scores in a Result.
 func Methods() []string { return []string{DowneyA, DowneyB, DowneyCombined, Exact, Waitcast} }
 
 // Options define how a trace is replayed.
 type Options struct {
 	// Skip is the number of first forecasts that are not scored; 0 means 500, a negative value means none.
 	Skip int
-	// Forecast, if set, receives every forecast, including those that are not scored.
+	// Forecast, if set, is called with every forecast, including those that are not scored.
 	Forecast func(Forecast)
 }
 
-// Run replays a trace and scores every method on the jobs that cannot start when they reach the head of the queue. An
-// error names a job that does not fit the machine.
+// Run replays a trace and scores every method on the jobs that cannot start when they reach the head of the queue. It
+// is an error if a job does not fit into the machine; the error names the job.
 func Run(t *Trace, o Options) (*Result, error) {
 	jobs, err := t.schedule()
 	if err != nil {
@@ -66,14 +66,15 @@ func Run(t *Trace, o Options) (*Result, error) {
 type Forecast struct {
 	Job    *Job
 	Method string
-	// At is the instant at which the job reached the head. Wait is its wait after that, in seconds.
+	// At is the instant at which the job reached the head of the queue. Wait is the job's wait from then on. Both are
+	// in seconds.
 	At, Wait float64
-	// Quantiles are the waits in seconds at Levels. A quantile is NaN if the method does not forecast it: Downey's A,
-	// B and combined forecast only a median.
+	// Quantiles are the quantiles of the wait at Levels, in seconds. A quantile is NaN if the method does not forecast
+	// it: Downey's A, B and combined forecast only a median.
 	Quantiles []float64
 }
 
-// forecaster makes the forecasts of all methods and learns from the outcomes.
+// forecaster is a watcher that makes the forecasts of all methods and learns from the outcomes.
 type forecaster struct {
 	laws     *residual.Model
 	downey   *downey
@@ -82,7 +83,7 @@ type forecaster struct {
 	calc     headqueue.Calc
 	result   headqueue.Result
 	learner  *learner
-	waiting  func() error // learns from the ask before, whose wait is known by now
+	waiting  func() error // learns from the ask before this one, whose wait is now known
 	forecast func(Forecast)
 }
 
@@ -97,11 +98,11 @@ func (f *forecaster) ended(index int64, j *Job) {
 	f.downey.ended(j)
 }
 
-// longest is the longest forecast in seconds, about 30 years.
+// longest is the maximum of a forecast wait in seconds, about 30 years.
 const longest = 1e9
 
-// exactLevels returns the levels at which the exact method with the residual laws forecasts. The scored ones come
-// last.
+// exactLevels returns the levels at which the exact method forecasts with the residual laws. Levels are the last of
+// them.
 func exactLevels() []float64 { return waittime.Levels() }
 
 func (f *forecaster) asked(a *ask) error {
@@ -136,8 +137,8 @@ func (f *forecaster) asked(a *ask) error {
 	return nil
 }
 
-// classic uses Downey's laws. It returns the medians of his three methods and of the exact method, and the quantiles of
-// the exact method. If the laws do not exist yet, all are NaN.
+// classic makes the forecasts with Downey's laws. It returns the medians of his three methods and of the exact method,
+// and all quantiles of the exact method, in seconds. All are NaN if a running job has no law yet.
 func (f *forecaster) classic() (medians, exact []float64, err error) {
 	nan := math.NaN()
 	medians, exact = []float64{nan, nan, nan, nan}, []float64{nan, nan, nan, nan}
@@ -165,7 +166,8 @@ func (f *forecaster) classic() (medians, exact []float64, err error) {
 	return medians, exact, nil
 }
 
-// convolve runs the exact method with the laws of the holders.
+// convolve computes the exact method's quantiles at levels, with the laws that the function law returns for the running
+// jobs. The result is in f.result.
 func (f *forecaster) convolve(law func(*holder) headqueue.Lifetime, levels []float64) error {
 	s := &f.scene
 	f.state = headqueue.State{Capacity: s.free + s.used(), Free: s.free, Running: f.state.Running[:0]}

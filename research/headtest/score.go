@@ -14,31 +14,33 @@ type Result struct {
 	Methods []Score `json:"methods"`
 }
 
-// Score is the accuracy of one method. The maps lack measures that do not apply to the method. An undefined correlation
-// is 0.
+// Score has the accuracy of one method. Measures that do not apply to the method are missing in the maps. An undefined
+// correlation is 0.
 type Score struct {
 	Method string `json:"method"`
 	N      int    `json:"n"` // number of scored forecasts
-	// Coverage has, by level, the shares of the waits below the quantile and up to the quantile.
+	// Coverage has, by level, two shares of the waits: those below the quantile, and those of at most the quantile.
 	Coverage map[string][2]float64 `json:"coverage"`
-	// LogPinball has, by level, the mean pinball loss of ln(wait + 60 s).
+	// LogPinball has, by level, the mean pinball loss on the scale ln(wait + 60 s).
 	LogPinball map[string]float64 `json:"log_pinball"`
-	// Strata are the scores by true wait: le_1m, le_1h, gt_1h.
+	// Strata has scores by the true wait: le_1m (up to a minute), le_1h (up to an hour), gt_1h (above an hour).
 	Strata map[string]Stratum `json:"strata"`
-	// WithinFactor2 and WithinFactor3 are the shares of the medians that are within that factor of the wait, with 60 s
-	// added to both.
+	// WithinFactor2 and WithinFactor3 are the shares of the forecasts whose median is within that factor of the wait,
+	// after 60 s are added to both.
 	WithinFactor2 float64 `json:"within_factor_2"`
 	WithinFactor3 float64 `json:"within_factor_3"`
-	// R is the correlation of medians and waits. RLog is the correlation of ln(max(1 s, x)) of both.
+	// R is the correlation between medians and waits. RLog is the same correlation after both are replaced by ln(max(1
+	// s, x)).
 	R    float64 `json:"r"`
 	RLog float64 `json:"r_log"`
-	// MedianAbsError is the median of the absolute difference of median and wait, in seconds.
+	// MedianAbsError is the median of the absolute differences between forecast medians and waits, in seconds.
 	MedianAbsError float64 `json:"median_abs_error_seconds"`
-	// Interval is the median distance between the quantiles at 0.5 and 0.95, in seconds; 0 if the method has none.
+	// Interval is the median of the distances between the 0.5 and the 0.95 quantile, in seconds; 0 if the method
+	// forecasts only medians.
 	Interval float64 `json:"interval_seconds"`
 }
 
-// Stratum is the score on the jobs whose true wait is in a range.
+// Stratum has the scores on the jobs whose true wait is in one range.
 type Stratum struct {
 	N          int                `json:"n"`
 	LogPinball map[string]float64 `json:"log_pinball"`
@@ -49,13 +51,13 @@ func strata() (names []string, upTo []float64) {
 	return []string{"le_1m", "le_1h", "gt_1h"}, []float64{60, 3600, math.Inf(1)}
 }
 
-// tally collects one method's forecasts.
+// tally collects the forecasts of one method and the waits, in seconds.
 type tally struct {
 	waits     []float64
 	quantiles [][]float64
 }
 
-// add adds a forecast. It ignores one without a median.
+// add adds a forecast and the wait. It ignores a forecast without a median.
 func (t *tally) add(wait float64, quantiles []float64) {
 	if math.IsNaN(quantiles[0]) {
 		return
@@ -89,7 +91,7 @@ func (t *tally) score(method string) Score {
 	return s
 }
 
-// pinball scores the forecasts whose wait is more than over and at most upTo.
+// pinball returns the scores of the forecasts whose true wait is above over and at most upTo, in seconds.
 func (t *tally) pinball(over, upTo float64) Stratum {
 	s := Stratum{LogPinball: map[string]float64{}}
 	for k, level := range Levels() {
@@ -108,7 +110,8 @@ func (t *tally) pinball(over, upTo float64) Stratum {
 	return s
 }
 
-// coverage returns the shares of the waits below a quantile and up to it. ok is false if a forecast lacks the quantile.
+// coverage returns the shares of the waits below and up to their quantiles at the level with index k. ok is false if a
+// forecast lacks the quantile.
 func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
 	for i, w := range t.waits {
 		q := t.quantiles[i][k]

@@ -12,16 +12,17 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Job is a job of the trace. Times are in seconds since the trace's beginning.
+// Job is a job of the trace. Times are in seconds since the beginning of the trace.
 type Job struct {
-	ID              int64 // number in the log
+	ID              int64 // job number in the log
 	Submit, Runtime float64
-	// Start and End are the times under strict first come, first served. Run sets them in the jobs that it passes on.
+	// Start and End are the times under strict first come, first served. Run sets them in the jobs that it passes to
+	// Options.Forecast.
 	Start, End float64
 	residual.Job
 }
 
-// Trace has a log's jobs on one pool.
+// Trace has the jobs of a log, for a machine that is one pool.
 type Trace struct {
 	Procs int
 	Jobs  []Job
@@ -30,8 +31,8 @@ type Trace struct {
 // ErrNoProcs means that the size of the machine is unknown.
 var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
 
-// Read reads the jobs that ran. procs is the size of the machine; 0 means the header's MaxProcs. Larger jobs are cut
-// to the size of the machine. A runtime of 0 counts as 1 s. Invalid lines are left out.
+// Read reads the jobs of a log that ran. procs is the number of processors of the machine; 0 means MaxProcs in the
+// header. Jobs that request more get that number. A runtime of 0 counts as 1 s. Invalid lines are left out.
 func Read(r *swf.Reader, procs int) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, fmt.Errorf("headtest: read header: %w", err)
@@ -67,7 +68,7 @@ func Read(r *swf.Reader, procs int) (*Trace, error) {
 	}
 }
 
-// name returns a number of the log as text, empty if it is unknown.
+// name returns a number in the log, for example of a user, as text; "" if it is unknown (negative).
 func name(n int64) string {
 	if n < 0 {
 		return ""
@@ -75,7 +76,7 @@ func name(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// schedule schedules the jobs strictly first come, first served. It returns copies in order of start.
+// schedule schedules the jobs strictly first come, first served. It returns copies with their times, in order of start.
 func (t *Trace) schedule() ([]Job, error) {
 	sim, err := simulator.New(simulator.Config{Procs: t.Procs})
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// futures is the number of futures from which a wait is forecast. In trials, the mean over 8 stratified futures was as
-// good as that over 32.
+// futures is the number of futures from which a wait is forecast. In trials, 8 stratified futures were as good as 32.
 const futures = 8
 
-// deep is the number of waiting jobs that are placed one by one in a future. The work of the jobs after them is assumed
-// to be spread over the whole machine.
+// deep is the maximum number of waiting jobs that are placed one by one in a future. The work of the waiting jobs after
+// them is assumed to be spread evenly over the whole machine.
 const deep = 48
 
-// forecaster forecasts waits from the events of a run so far. Each job has a law, learnt from the ends of its user's
-// jobs and of all others.
+// forecaster forecasts waits from the events of a run so far. Each waiting or running job has a law of its lifetime,
+// which is learnt from the ends of its user's jobs and of all other jobs.
 type forecaster struct {
 	seed  uint64
 	jobs  []simulator.Job
@@ -32,14 +31,15 @@ type forecaster struct {
 	profile simulator.Profile
 }
 
-// fate is the knowledge about a waiting or running job: its law, and its own levels in the futures.
+// fate has, for a waiting or running job, the law of its lifetime, and for each future the level of that law at which
+// its lifetime is drawn.
 type fate struct {
-	procs  int // size for which the law was made; a job may get another size
+	procs  int // size for which the law was made, because a job may get another size
 	law    residual.Law
 	levels [futures]float64
 }
 
-// release is a number of processors that become free.
+// release is a number of processors that become free after the given time.
 type release struct {
 	after float64 // in seconds from now
 	procs int
@@ -49,7 +49,7 @@ func newForecaster(w *Workload, seed uint64) *forecaster {
 	return &forecaster{seed: seed, jobs: w.Jobs, model: residual.New(residual.Config{}), laws: map[int64]*fate{}}
 }
 
-// observe learns from an event.
+// observe learns from an event of the simulator.
 func (f *forecaster) observe(e simulator.Event) {
 	switch e.Kind {
 	case simulator.Started:
@@ -63,13 +63,13 @@ func (f *forecaster) observe(e simulator.Event) {
 	}
 }
 
-// asked returns a job with the data that a scheduler's log has at its start.
+// asked returns the data of a job that a scheduler's log has at its start.
 func asked(j *simulator.Job) residual.Job {
 	return residual.Job{User: strconv.FormatInt(j.User, 10), Procs: j.Procs, Limit: j.Limit}
 }
 
-// fate returns the knowledge about a job. It is computed once when the job waits and once when it runs, because ends of
-// other jobs change it little.
+// fate returns the fate of a job. It is computed only once for each size of the job, because ends of other jobs change
+// it little.
 func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k := f.laws[j.ID]
 	if k != nil && k.procs == j.Procs {
@@ -91,7 +91,7 @@ func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	return k
 }
 
-// running draws the ends of the running jobs in every future, in order.
+// running sets f.ends to the releases by the running jobs in every future, sorted by time.
 func (f *forecaster) running(p *simulator.Pool) {
 	for i := range f.ends {
 		f.ends[i] = f.ends[i][:0]
@@ -109,8 +109,8 @@ func (f *forecaster) running(p *simulator.Pool) {
 	}
 }
 
-// head returns the waits for rising sizes of the first job of the queue: in each future, the time until enough
-// processors are free.
+// head returns the waits of the first job of the queue, by size and future: the time until enough processors are free.
+// sizes rise.
 func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	waits := table(len(sizes))
 	if sizes[len(sizes)-1].procs <= p.Free() {
@@ -130,9 +130,9 @@ func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// joining returns the waits of a job that is submitted now, for rising sizes. In each future the job takes the first
-// gap that the jobs before it leave; those have taken their first gaps in the same way. By EASY's rules it may start
-// sooner or later.
+// joining returns the waits of a job that is submitted now, by size and future. In each future the job takes the first
+// gap that the jobs before it leave, which have taken their first gaps in the same way. That is an approximation of
+// EASY, under which the job may start sooner or later. sizes rise.
 func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	if p.Waiting() == 0 {
 		return f.head(p, sizes)
@@ -152,8 +152,8 @@ func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// place adds the running jobs and the first waiting jobs to the profile of a future. It returns the time that the work
-// of the other jobs takes.
+// place sets f.profile to the free processors in a future, without those of the running and of the first deep waiting
+// jobs. It returns the time in seconds that the work of the other waiting jobs takes on the whole machine.
 func (f *forecaster) place(p *simulator.Pool, future int) (behind float64) {
 	f.profile.Reset(0, p.Free())
 	for _, e := range f.ends[future] {

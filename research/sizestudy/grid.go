@@ -15,16 +15,17 @@ import (
 // Level is the level of all confidence intervals.
 const Level = .95
 
-// warmUp is the share of the jobs that are simulated but not scored, while the machine fills and the laws learn.
+// warmUp is the share of the jobs, the first ones, that are simulated but not scored, while the machine fills and the
+// laws learn.
 const warmUp = .1
 
-// Choice is a rule with the share of jobs that follow it.
+// Choice is a rule with the share of jobs that follow it. The other jobs keep their requests.
 type Choice struct {
 	Rule  Rule
 	Share float64
 	Alone bool // advice minimizes only the job's own finish
 	Once  bool // see Settings
-	// Objective is minimized by advice; nil means Served, or Selfish if Alone is set.
+	// Objective is the objective that advice minimizes; nil means Served, or Selfish if Alone is set.
 	Objective func(Queue) advice.Objective `json:"-"`
 }
 
@@ -40,23 +41,24 @@ type Grid struct {
 	Model   Model
 }
 
-// Outcome has a run's scores, compared with those of the same workload with the users' requests.
+// Outcome has the scores of a run. Some of them compare it with the run of the same workload in which all jobs keep
+// their users' requests.
 type Outcome struct {
 	Mean, P95   float64 // turnaround in seconds
 	Wait        float64 // mean
 	Utilization float64 // of the machine, between the first and the last submission
-	Work        float64 // processor-seconds divided by those of the requests
+	Work        float64 // processor-seconds divided by those with the requests
 
-	// Change is the relative change of the mean turnaround of all jobs against the users' own requests; -.2 means 20 %
-	// less. Askers and Others are the changes for the jobs that ask and for the others. P95Change is the change of the
-	// 95th percentile of all jobs.
+	// Change is the relative change of the mean turnaround of all jobs against the users' requests; -0.2 means 20 %
+	// less. Askers and Others are the changes for the jobs that ask and for the other jobs. P95Change is the relative
+	// change of the 95th percentile of the turnarounds of all jobs.
 	Change, Askers, Others, P95Change float64
-	// Worse is the share of users, with at least ten scored jobs, whose mean turnaround is more than 1/20 longer than
-	// with the requests.
+	// Worse is a share of the users with at least ten scored jobs: those whose mean turnaround is more than 1/20 longer
+	// than with the requests.
 	Worse float64
 }
 
-// Cell has the outcomes of a choice, by seed.
+// Cell has the outcomes of a choice on a trace at a load, by seed.
 type Cell struct {
 	Trace    string
 	Load     float64
@@ -64,7 +66,7 @@ type Cell struct {
 	Outcomes []Outcome
 }
 
-// Mean returns the mean of a value over the seeds, with its confidence interval by Student's t.
+// Mean returns the mean over the seeds of the value that of returns, with its confidence interval by Student's t.
 func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	values := make([]float64, len(c.Outcomes))
 	for i := range values {
@@ -77,9 +79,9 @@ func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	return interval
 }
 
-// Run simulates the grid: by trace, load and choice. For one trace, load and seed, all choices get the same workload
-// and the same jobs that ask. The same grid gives the same outcomes with any number of workers. The error comes from a
-// run or from the context.
+// Run simulates all cells of the grid, and returns them by trace, then load, then choice. For one trace, load and seed,
+// the workload and the jobs that ask are the same for all choices. The same grid gives the same outcomes with any
+// number of workers. The error comes from a run or from the context.
 func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
 	places := len(g.Traces) * len(g.Loads)
 	runs, err := simulator.Replicas(ctx, places*g.Seeds, g.Workers, 0, func() struct{} { return struct{}{} },
@@ -108,7 +110,7 @@ func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
 	return cells, nil
 }
 
-// workload simulates all choices on one workload.
+// workload makes one workload, simulates all choices on it, and returns their outcomes.
 func (g *Grid) workload(t *Trace, load float64, seed uint64) ([]Outcome, error) {
 	w, err := t.Make(g.Part, g.Jobs, load, seed, g.Model)
 	if err != nil {
@@ -135,7 +137,7 @@ func (g *Grid) workload(t *Trace, load float64, seed uint64) ([]Outcome, error) 
 	return out, nil
 }
 
-// score compares a schedule with that of the requests.
+// score returns the outcome of the schedule s, compared with the schedule request. share is the share of jobs that ask.
 func (w *Workload) score(s, request *Schedule, share float64) Outcome {
 	from := int(warmUp * float64(len(w.Jobs)))
 	scored, base := s.Turnaround[from:], request.Turnaround[from:]
@@ -161,7 +163,7 @@ func (w *Workload) score(s, request *Schedule, share float64) Outcome {
 	return o
 }
 
-// groups has sums of turnarounds of groups of jobs, with a rule and with the requests.
+// groups has, by group of jobs, the sums of the turnarounds with a rule (here) and with the requests (base).
 type groups map[int64]*sums
 
 type sums struct {
@@ -180,7 +182,7 @@ func (g groups) add(key int64, here, base float64) {
 	s.jobs, s.here, s.base = s.jobs+1, s.here+here, s.base+base
 }
 
-// change returns the change of the mean of the only group, 0 if there is none.
+// change returns the relative change of the mean turnaround of the only group, 0 if there is none.
 func (g groups) change() float64 {
 	for _, s := range g {
 		return s.here/s.base - 1
@@ -188,7 +190,8 @@ func (g groups) change() float64 {
 	return 0
 }
 
-// worse returns the share of the groups with at least jobs jobs whose mean is higher by more than the share by.
+// worse returns a share of the groups that have at least the given number of jobs: those whose mean turnaround is
+// higher by more than the share by.
 func (g groups) worse(jobs int, by float64) float64 {
 	n, worse := 0, 0
 	for _, s := range g {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Regret is the result of one advice at the head of the queue, compared with every other size that was considered.
-// Turnaround counts from the instant of the advice, because the wait before it cannot be changed; only Whole includes
+// Regret compares one advice at the head of the queue with every other size that was considered, in hindsight.
+// Turnarounds count from the instant of the advice, because the wait before it cannot be changed; only Whole includes
 // that wait.
 type Regret struct {
 	ID     int64
@@ -23,20 +23,21 @@ type Regret struct {
 	Least      float64 // turnaround with the best size, in seconds from the advice
 	Whole      float64 // turnaround with the chosen size, in seconds from the submission
 
-	// Cost and LeastCost are the values of the objective in hours, in hindsight: of the chosen size, and of the size
-	// with the lowest value.
+	// Cost and LeastCost are values of the objective in hindsight, in hours: of the chosen size, and of the size with
+	// the lowest value.
 	Cost, LeastCost float64
 }
 
-// Share returns by how much shorter the turnaround from the advice could have been, as a share of it.
+// Share returns by what share the turnaround from the advice could have been shorter.
 func (r *Regret) Share() float64 { return (r.Turnaround - r.Least) / r.Turnaround }
 
-// CostShare returns by how much lower the cost could have been, as a share of it.
+// CostShare returns by what share the cost could have been lower.
 func (r *Regret) CostShare() float64 { return (r.Cost - r.LeastCost) / r.Cost }
 
-// Regrets simulates a workload in which all jobs that can be molded ask once, when they come to the head of the queue.
-// For each advice it simulates every other considered size from the same instant until the job starts. Everything else,
-// past and future, stays the same. Under EASY no other job comes to the head meanwhile.
+// Regrets simulates a workload in which all jobs that can have several sizes ask once, when they come to the head of
+// the queue. For each advice it also simulates every other size that was considered, from the same instant until the
+// job starts. Everything else, past and future, stays the same. Under EASY no other job comes to the head before the
+// job starts.
 func (w *Workload) Regrets(seed uint64, objective func(Queue) advice.Objective) ([]Regret, error) {
 	if objective == nil {
 		objective = Served
@@ -66,16 +67,16 @@ func (w *Workload) Regrets(seed uint64, objective func(Queue) advice.Objective) 
 	return h.regrets, h.failed
 }
 
-// hindsight simulates a workload and its alternatives.
+// hindsight simulates a workload with the given advice, and the alternatives to each advice.
 type hindsight struct {
 	chooser
 	live, past, other *simulator.Simulator
 
-	from    int           // index of the first job that was not submitted to past
-	asked   []decision    // decisions since past
-	sizes   map[int64]int // sizes that were advised, by job
-	replay  bool          // the machine that runs is not the main one
-	trial   decision      // the size that a replay tries
+	from    int           // index of the first job that past has not received
+	asked   []decision    // decisions after the state past
+	sizes   map[int64]int // advised sizes, by job
+	replay  bool          // true while an alternative is simulated
+	trial   decision      // the decision with the size that an alternative tries
 	regrets []Regret
 }
 
@@ -87,7 +88,7 @@ type decision struct {
 	objective advice.Objective
 }
 
-// before stores a copy of a machine.
+// before stores a copy of the machine s in h.past.
 func (h *hindsight) before(s *simulator.Simulator) {
 	if h.past == nil {
 		h.past, h.other = s.Clone(), s.Clone()
@@ -95,7 +96,8 @@ func (h *hindsight) before(s *simulator.Simulator) {
 	h.past.CopyFrom(s)
 }
 
-// submit submits the next jobs of one instant and returns the index of the first job after them.
+// submit submits the job with the index next and all jobs of the same instant. It returns the index of the first job
+// after them.
 func (h *hindsight) submit(s *simulator.Simulator, next int) int {
 	at := h.w.Jobs[next].Submit
 	for ; next < len(h.w.Jobs) && h.w.Jobs[next].Submit == at; next++ {
@@ -106,7 +108,7 @@ func (h *hindsight) submit(s *simulator.Simulator, next int) int {
 	return next
 }
 
-// until returns the last instant before a job is submitted.
+// until returns the last instant before the job with the index next is submitted.
 func (h *hindsight) until(next int) float64 {
 	if next == len(h.w.Jobs) {
 		return math.Inf(1)
@@ -114,7 +116,8 @@ func (h *hindsight) until(next int) float64 {
 	return math.Nextafter(h.w.Jobs[next].Submit, 0)
 }
 
-// choose is the function Choose of the machines.
+// choose sets the size of a job at the head of the queue, for all machines: a size known from before, the size of the
+// trial, or a new advice.
 func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 	if !h.w.Asks(j.ID, h.s.Share) {
 		return
@@ -127,7 +130,7 @@ func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 		}
 	}
 	if !known {
-		if h.replay { // j comes after the job of the trial, too late to matter to it
+		if h.replay { // j comes to the head after the job of the trial, so its size does not matter
 			return
 		}
 		r, err := h.advise(p, j)
@@ -144,7 +147,7 @@ func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 	}
 }
 
-// judge tries all sizes of a decision.
+// judge simulates all sizes that a decision considered, and records the regret.
 func (h *hindsight) judge(d decision) error {
 	g := Regret{ID: d.id, Chosen: d.procs, Least: math.Inf(1), LeastCost: math.Inf(1)}
 	for _, n := range h.w.sizes[d.id] {
@@ -166,7 +169,8 @@ func (h *hindsight) judge(d decision) error {
 	return nil
 }
 
-// end returns when a job ends if it gets a size, simulated from the past on.
+// end returns the instant at which the job of a decision ends if it gets the given size. It simulates the machine from
+// h.past on.
 func (h *hindsight) end(d decision, procs int) (float64, error) {
 	h.replay, h.trial = true, d
 	h.trial.procs = procs
@@ -191,16 +195,16 @@ func (h *hindsight) end(d decision, procs int) (float64, error) {
 	return 0, fmt.Errorf("job %d never starts on %d processors", d.id, procs)
 }
 
-// Regretted summarizes regrets.
+// Regretted has statistics of the regrets of many advices.
 type Regretted struct {
 	Advices                int
 	Mean, Median, P90      float64 // statistics of Regret.Share
-	WholeMedian, WholeMean float64 // the same regret divided by the turnaround from the submission
-	Best                   float64 // share of the advices that were the best in hindsight
+	WholeMedian, WholeMean float64 // the same, but divided by the turnaround from the submission
+	Best                   float64 // share of the advices that were the best ones in hindsight
 	CostMean, CostMedian   float64 // statistics of Regret.CostShare; 0 if the objective has no prices
 }
 
-// Summarize summarizes regrets. Without regrets all fields are 0.
+// Summarize returns the statistics of regrets. Without regrets all fields are 0.
 func Summarize(regrets []Regret) Regretted {
 	var share, whole, cost []float64
 	r := Regretted{Advices: len(regrets)}
@@ -221,7 +225,7 @@ func Summarize(regrets []Regret) Regretted {
 
 type moments struct{ mean, median, p90 float64 }
 
-// summary sorts the values and summarizes them.
+// summary sorts x and returns its mean, median and 0.9 quantile; zeros if x is empty or has NaN.
 func summary(x []float64) moments {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		return moments{}

@@ -16,20 +16,20 @@ type Rule uint8
 // These are the rules.
 const (
 	Request   Rule = iota // the recorded size, which the user requested
-	Efficient             // always the size with the fewest processor-seconds
-	Knee                  // always the size with the highest ratio of efficiency to runtime
-	Largest               // always the largest size that still reduces the runtime
+	Efficient             // the size with the fewest processor-seconds
+	Knee                  // the size with the highest ratio of efficiency to runtime
+	Largest               // the largest size that still reduces the runtime
 	AtSubmit              // waitcast's advice once, at submission
-	// AtHead is waitcast's advice at the head of the queue, given again and again until the job starts. A job that is
-	// backfilled before it reaches the head keeps its request.
+	// AtHead is waitcast's advice at the head of the queue. It is given again and again until the job starts. A job
+	// that is backfilled before it reaches the head keeps its request.
 	AtHead
-	AtBoth // both
+	AtBoth // AtSubmit, and later AtHead
 )
 
-// Rules returns all of them.
+// Rules returns all rules.
 func Rules() []Rule { return []Rule{Request, Efficient, Knee, Largest, AtSubmit, AtHead, AtBoth} }
 
-// String returns the rule as tables show it.
+// String returns the name of the rule in tables.
 func (r Rule) String() string {
 	switch r {
 	case Request:
@@ -53,25 +53,25 @@ func (r Rule) String() string {
 // Advised reports whether the rule uses waitcast's advice.
 func (r Rule) Advised() bool { return r >= AtSubmit }
 
-// Settings are the settings of a run.
+// Settings define how jobs choose their sizes in a run.
 type Settings struct {
 	Rule  Rule
-	Share float64 // share of the jobs that ask, 0 to 1; the others keep their request
-	Seed  uint64  // seed of the forecasts' futures
+	Share float64 // share of the jobs that follow the rule, 0 to 1; the others keep their request
+	Seed  uint64  // seed for the futures of the forecasts
 	Once  bool    // at the head, advice is requested only once, when the job comes there
 
-	// Objective is minimized by waitcast; nil means Served.
+	// Objective is the objective that waitcast's advice minimizes; nil means Served.
 	Objective func(Queue) advice.Objective
 }
 
-// Queue is the state of the queue that a choice knows.
+// Queue is the state of the queue on which the objective of a choice depends.
 type Queue struct {
 	Machine int     // in processors
 	Waiting int     // number of other waiting jobs
-	Mean    float64 // recent mean number of waiting jobs
+	Mean    float64 // recent mean number of waiting jobs (see backlog)
 }
 
-// Served returns the objective that the daemon serves.
+// Served returns the objective with which the daemon gives advice.
 func Served(q Queue) advice.Objective {
 	return advice.Considerate(q.Waiting, q.Machine)
 }
@@ -79,7 +79,7 @@ func Served(q Queue) advice.Objective {
 // Selfish returns an objective that minimizes only the expected finish of the job.
 func Selfish(Queue) advice.Objective { return advice.Objective{Kind: advice.ExpectedFinish} }
 
-// Schedule has the outcomes of the jobs, by ID.
+// Schedule has the outcomes of a run, with slices by the IDs of jobs.
 type Schedule struct {
 	Turnaround []float64 // in seconds
 	Wait       []float64
@@ -89,7 +89,7 @@ type Schedule struct {
 	Busy float64
 }
 
-// Play simulates a workload with a rule. Equal input gives an equal schedule.
+// Play simulates a workload in which jobs choose their sizes by the settings. Equal input gives an equal schedule.
 func (w *Workload) Play(s Settings) (*Schedule, error) {
 	if s.Objective == nil {
 		s.Objective = Served
@@ -119,7 +119,7 @@ func (w *Workload) Play(s Settings) (*Schedule, error) {
 	return out, c.failed
 }
 
-// chooser sets the sizes of jobs.
+// chooser sets the sizes of jobs in a run.
 type chooser struct {
 	w        *Workload
 	s        Settings
@@ -162,7 +162,7 @@ func (c *chooser) observe(e simulator.Event) {
 	c.backlog.observe(e.Time, c.waiting)
 }
 
-// choose sets the size of a job that asks.
+// choose sets the size of a job by the rule, if the job is one of those that follow it.
 func (c *chooser) choose(p *simulator.Pool, j *simulator.Job) {
 	if !c.w.Asks(j.ID, c.s.Share) {
 		return
@@ -189,12 +189,12 @@ func (c *chooser) choose(p *simulator.Pool, j *simulator.Job) {
 	}
 }
 
-// believed returns the law of a runtime by what a job's user believes.
+// believed returns the law of a job's runtime run, in seconds, as its user believes it to be: a fixed time.
 func (w *Workload) believed(id int64, run float64) advice.Law {
 	return advice.Fixed(run * w.belief[id])
 }
 
-// resize gives a job another size.
+// resize gives a job another size, with the runtime and the time limit for that size.
 func resize(m *moldable.Job, j *simulator.Job, size int) error {
 	runtime, limit, err := m.At(size)
 	if err != nil {
@@ -204,7 +204,7 @@ func resize(m *moldable.Job, j *simulator.Job, size int) error {
 	return nil
 }
 
-// advise returns waitcast's advice.
+// advise returns waitcast's advice for a job.
 func (c *chooser) advise(p *simulator.Pool, j *simulator.Job) (*advice.Result, error) {
 	sizes, request := c.w.sizes[j.ID], advice.NoRequest
 	candidates := make([]advice.Candidate, len(sizes))

@@ -10,14 +10,14 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// Trace is a recorded log for the study.
+// Trace has the jobs of a recorded log.
 type Trace struct {
 	Name  string
 	Procs int
 	Jobs  []simulator.Job // in order of submission
 }
 
-// Open reads a trace in the Standard Workload Format. It leaves out jobs that never ran or do not fit.
+// Open reads a trace in the Standard Workload Format. Jobs that never ran or do not fit into the machine are left out.
 func Open(name, path string) (*Trace, error) {
 	t, err := swfload.Open(path, swfload.Options{})
 	if err != nil {
@@ -26,11 +26,11 @@ func Open(name, path string) (*Trace, error) {
 	return &Trace{name, t.Procs, t.Jobs}, nil
 }
 
-// Part is the part of a trace that is simulated.
+// Part selects the part of a trace that is simulated.
 type Part uint8
 
-// These are the parts. The weights of advice.Considerate were chosen on the first halves. The figures on rules are
-// measured on the second halves.
+// The weights of advice.Considerate were chosen on the first halves of the traces. The figures about rules are measured
+// on the second halves.
 const (
 	Whole Part = iota
 	FirstHalf
@@ -49,35 +49,37 @@ func (t *Trace) part(p Part) []simulator.Job {
 	return t.Jobs
 }
 
-// Workload is the workload of one seed: a stretch of a trace's jobs, at a load, each with a curve.
+// Workload is the workload of one seed: consecutive jobs of a trace, with submissions stretched to a load. Each job has
+// a curve of runtimes by size.
 type Workload struct {
 	Procs  int
-	Jobs   []simulator.Job // IDs count from 0
+	Jobs   []simulator.Job // the ID is the index
 	Molds  []moldable.Job  // by ID
-	luck   []float64       // by ID, uniform: a job asks if its value is below the share of jobs that ask
-	belief []float64       // by ID: the runtime that its user believes, divided by the true one
-	sizes  [][]size        // by ID, for jobs that can be molded: the sizes that are considered, rising
+	luck   []float64       // by ID, uniform in [0, 1): see Asks
+	belief []float64       // by ID: the runtime in which the user believes, divided by the true one
+	sizes  [][]size        // by ID: the sizes to consider, rising; nil if the job can have only one
 }
 
-// Model has assumptions about jobs and users that logs do not contain. The zero Model is that of the study.
+// Model has assumptions about jobs and users for which logs have no data. The study uses the zero Model, unless it
+// varies the assumptions.
 type Model struct {
 	Within   int     // the sizes of a job are within this factor of its recorded size; 0 for no bound
 	MaxSigma float64 // see moldable.Rule; 0 for its default
-	// Error is the standard deviation of the logarithm of a ratio: the runtime that a user believes, divided by the
-	// true one. The user gives waitcast the believed one.
+	// Error is the standard deviation of ln(believed runtime / true runtime). Users give waitcast the runtime in which
+	// they believe.
 	Error float64
 }
 
-// size is a size that a job could have.
+// size is a size that a job could have, with its runtime.
 type size struct {
 	procs int
 	run   float64 // in seconds
 }
 
-// Make returns a workload of the given number of jobs from a part of a trace; 0 means all jobs of the part. The seed
-// determines the first job, the curves, and which jobs ask. The times between submissions are stretched so that the
-// recorded sizes give the load; 0 leaves them unchanged. Errors come from package moldable, or say that the trace is
-// too short.
+// Make returns a workload of the given number of consecutive jobs from a part of a trace; 0 means all jobs of the part.
+// The seed determines the first job, the curves, and which jobs ask. The times between submissions are stretched so
+// that the load is as given with the recorded sizes; a load of 0 leaves the times unchanged. Errors come from package
+// moldable, or mean that the trace is too short or the load invalid.
 func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*Workload, error) {
 	from := t.part(part)
 	rng := rand.New(rand.NewPCG(seed, 0x512e))
@@ -117,7 +119,7 @@ func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*
 	return w, err
 }
 
-// think computes the sizes that are considered.
+// think computes the sizes that are considered for each job, with their runtimes.
 func (w *Workload) think() error {
 	w.sizes = make([][]size, len(w.Molds))
 	for id := range w.Molds {
@@ -142,6 +144,6 @@ func (w *Workload) moldable(id int64) bool {
 	return from < to
 }
 
-// Asks reports whether a job asks for a size when the given share of the jobs does. A job that can have only one size
-// never asks.
+// Asks reports whether a job is among those that choose their size if the given share of the jobs does. A job that can
+// have only one size never does.
 func (w *Workload) Asks(id int64, share float64) bool { return w.moldable(id) && w.luck[id] < share }

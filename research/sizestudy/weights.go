@@ -7,12 +7,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// Weights are candidates for the weights Base and Waiting of advice.Considerate, and a third weight that was tried. The
-// price of a processor-hour is (Base + Waiting x number of waiting jobs + Lately x their recent mean number) /
-// processors, in hours.
+// Weights are candidates for the weights base and waiting of advice.Considerate, and for a third weight that is not
+// used there. The price of a processor-hour, in hours, is (Base + Waiting x number of waiting jobs + Lately x recent
+// mean of that number) / processors of the machine.
 type Weights struct{ Base, Waiting, Lately float64 }
 
-// Chosen returns the weights of advice.Considerate, for the tables.
+// Chosen returns the weights that advice.Considerate uses.
 func Chosen() Weights { return Weights{10, 4, 0} }
 
 // Objective returns the objective with these weights, for Settings.
@@ -21,19 +21,21 @@ func (w Weights) Objective(q Queue) advice.Objective {
 	return advice.Objective{Kind: advice.Cost, Hour: 1, ProcHour: price}
 }
 
-// Trial is the result of some weights on the first halves.
+// Trial has the results with some weights on the first halves of the traces.
 type Trial struct {
 	Weights
-	// Submit and Head are the mean turnaround divided by that with the users' own requests: Submit if all jobs ask at
-	// submission, Head if all ask once at the head. They are geometric means over traces, loads and seeds.
+	// Submit and Head are mean turnarounds divided by those with the users' own requests: Submit if all jobs ask at
+	// their submission, Head if all jobs ask once at the head of the queue. They are geometric means over traces, loads
+	// and seeds.
 	Submit, Head float64
-	Regret       float64 // median of Regret.Share over the first trace's first half
+	Regret       float64 // median of Regret.Share on the first half of the first trace
 }
 
-// Score is the value to minimize: the geometric mean of Submit and Head.
+// Score returns the value to minimize: the geometric mean of Submit and Head.
 func (t *Trial) Score() float64 { return math.Sqrt(t.Submit * t.Head) }
 
-// Try tries weights on the first halves of the grid's traces. It ignores the grid's part and choices.
+// Try returns a trial of each of the weights, on the first halves of the grid's traces. Part and Choices of the grid
+// are ignored.
 func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	g.Part, g.Choices = FirstHalf, nil
 	for _, w := range weights {
@@ -74,9 +76,9 @@ func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	return trials, nil
 }
 
-// Best returns two trials. best has the lowest score among those whose median regret is below the given share. serve,
-// the one to use, has the least regret among those whose score is at most the share within above the score of best. ok
-// is false if there is none.
+// Best returns two of the trials. best has the lowest score of those whose median regret is below regret. serve, whose
+// weights should be used, has the lowest regret of those whose score is at most the score of best times 1 + within. ok
+// is false if no trial has a regret below regret.
 func Best(trials []Trial, regret, within float64) (best, serve Trial, ok bool) {
 	for _, t := range trials {
 		if t.Regret < regret && (!ok || t.Score() < best.Score()) {

@@ -1,6 +1,6 @@
-// Command ablation measures the contribution of each part of the forecasting engine. It replays the first halves of
-// the logs beside the repository, and writes a page in Markdown. It stores results in a folder, so that an
-// interrupted study can continue.
+// Command ablation measures the contribution of each part of the forecasting engine. It replays the first halves of the
+// logs in the folder beside the repository, and writes a page in Markdown. It stores the results of runs in a folder,
+// so that an interrupted study can continue.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// run runs the command. It writes the page to stdout or to a file.
+// run runs the command with the given arguments. It writes the page to stdout, or to the file that -out names.
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("ablation", flag.ContinueOnError)
 	flags.SetOutput(stderr)

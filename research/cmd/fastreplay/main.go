@@ -1,8 +1,8 @@
-// Command fastreplay measures the engine's plan for long replays on the traces beside the repository, and prints
-// tables in Markdown. It reports the number of jobs that are learnt per second, including the reading of the trace,
-// with the processor time and the peak memory. With -losses it replays the first half of each trace fast and reports
-// the loss of the forecasts of the second half. That loss is divided by the loss of an engine that replayed
-// everything in full. Each run is a process of its own.
+// Command fastreplay measures fast replays (engine.Replay) on the traces in the folder beside the repository, and
+// prints tables in Markdown. It reports how many jobs are learnt per second, including the reading of the trace, with
+// the processor time and the peak memory. With -losses it replays the first half of each trace fast, and reports the
+// loss of the forecasts for the second half, divided by the loss of an engine that replayed the first half in full.
+// Each run is a process of its own.
 package main
 
 import (
@@ -27,27 +27,27 @@ import (
 	"github.com/waitcast/waitcast/research/fastreplay"
 )
 
-// options are the flags.
+// options has the values of the flags.
 type options struct {
 	shared, traces string
 	copies         int
 	losses         bool
 	keep           string
 
-	// The fields below are for a process that performs a single run.
+	// The fields below are set in a process that performs a single run.
 	trace       string
 	half, exact bool
 }
 
-// measured is the result of one run.
+// measured is the result of one run with its times and memory.
 type measured struct {
 	fastreplay.Result
 	Read   time.Duration // time for reading the trace
 	Memory int64         // in MiB
 }
 
-// softLimit is the amount of memory near which Go collects garbage more often. A million jobs with their events need
-// 260 MiB of it; a daemon would have these jobs in its store instead.
+// softLimit is the memory limit in bytes near which Go collects garbage more often. A million jobs with their events
+// need 260 MiB of it; a daemon has such jobs in its store instead.
 const softLimit = 400 << 20
 
 func main() {
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return losses(ctx, &o, stdout)
 }
 
-// one performs one run in this process.
+// one performs the run that the options describe in this process.
 func one(o *options) (*measured, error) {
 	debug.SetMemoryLimit(softLimit)
 	began := time.Now()
@@ -119,7 +119,7 @@ func one(o *options) (*measured, error) {
 	return m, nil
 }
 
-// apart performs one run in its own process.
+// apart performs one run in a process of its own. name is the trace, and args are further arguments.
 func apart(ctx context.Context, o *options, name string, args ...string) (*measured, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -140,7 +140,7 @@ func decode(data []byte) (*measured, error) {
 	return m, gob.NewDecoder(bytes.NewReader(data)).Decode(m)
 }
 
-// speeds prints how fast whole traces are learnt.
+// speeds prints a table that shows how fast whole traces are learnt.
 func speeds(ctx context.Context, o *options, to io.Writer) error {
 	_, _ = fmt.Fprint(to, "| log | jobs | seconds | jobs per second | processor seconds | peak memory |\n"+
 		"|---|---|---|---|---|---|\n")
@@ -166,7 +166,7 @@ func speeds(ctx context.Context, o *options, to io.Writer) error {
 	return nil
 }
 
-// losses prints the losses of second halves, divided by those of exact replays.
+// losses prints a table of the losses on the second halves after fast replays, divided by those after exact replays.
 func losses(ctx context.Context, o *options, to io.Writer) error {
 	_, _ = fmt.Fprint(to, "\n| log | replayed | then scored | loss .5 | .75 | .9 | .95 |\n"+
 		"|---|---|---|---|---|---|---|\n")
@@ -188,7 +188,8 @@ func losses(ctx context.Context, o *options, to io.Writer) error {
 	return nil
 }
 
-// exactly returns the result of an exact replay, from an earlier run if there is one.
+// exactly returns the result of the exact replay of a trace. If the folder o.keep has the result of an earlier run, it
+// is not run again.
 func (o *options) exactly(ctx context.Context, name string) (*measured, error) {
 	file := filepath.Join(o.keep, name+".exact")
 	if o.keep != "" {

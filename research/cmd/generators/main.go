@@ -1,6 +1,6 @@
 // Command generators runs "waitcast generate" on logs and writes a page in Markdown. For every log, model, form and
-// seed it compares the work, the load, the sizes and the runtimes of generated jobs with the recorded ones. It reads
-// only the files that the program wrote, so the comparison does not depend on the program's code.
+// seed it compares the work, the load, the sizes and the runtimes of the generated jobs with those of the recorded
+// jobs. It uses only the files that waitcast wrote, so the comparison does not depend on waitcast's code.
 package main
 
 import (
@@ -28,14 +28,14 @@ func main() {
 
 // These are the bounds for generated workloads of the form log.
 const (
-	workBound = 0.3  // maximum difference in mean work of a job, relative to the recorded work
-	loadBound = 0.05 // maximum difference in load with --load same, relative to the recorded load
-	// ksBound is the maximum change of the KS distances by --load same, and the maximum increase from form paper to
-	// form log.
+	workBound = 0.3  // maximum difference in the mean work of a job, relative to the recorded jobs
+	loadBound = 0.05 // maximum difference in the load with --load same, relative to the recorded load
+	// ksBound is the maximum change of a KS distance by --load same, and the maximum increase of a KS distance from the
+	// form paper to the form log.
 	ksBound = 0.01
 )
 
-// run runs the command. It writes the page to stdout or to a file.
+// run runs the command with the given arguments. It writes the page to stdout, or to the file that -out names.
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("generators", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -105,17 +105,18 @@ Form ` + "`log`" + ` has promises for every run: the mean work is within %.0f %%
 comparison: the KS distances of form ` + "`log`" + ` may be larger than those of form ` + "`paper`" + ` by at most %.2f.
 `
 
-// study defines what is run for each log, model and form.
+// study has what all runs share: the program to run, the seeds, and what was found so far. missed is the number of
+// missed bounds.
 type study struct {
 	program string
 	seeds   []uint64
 	say     func(format string, args ...any)
 	missed  int
-	// found has the KS distances by form, and by log and model.
+	// found has the worst results, by form, and then by log and model.
 	found map[string]map[string]result
 }
 
-// write runs the program and writes the page.
+// write runs the program for all logs, models and forms, and writes the page.
 func (s *study) write(page *bytes.Buffer, logs, models, forms []string) error {
 	fmt.Fprintf(page, introduction, strings.Trim(strings.ReplaceAll(fmt.Sprint(s.seeds), " ", ", "), "[]"),
 		100*workBound, 100*loadBound, ksBound, ksBound)
@@ -147,7 +148,8 @@ func (s *study) write(page *bytes.Buffer, logs, models, forms []string) error {
 	return nil
 }
 
-// compareForms writes the largest increase of a KS distance from form paper to form log, if both were run.
+// compareForms writes the largest increase of a KS distance from the form paper to the form log, if both forms were
+// run.
 func (s *study) compareForms(page *bytes.Buffer) {
 	most := math.Inf(-1)
 	for _, name := range slices.Sorted(maps.Keys(s.found["log"])) {
@@ -169,7 +171,8 @@ func (s *study) compareForms(page *bytes.Buffer) {
 	fmt.Fprintf(page, "\nFrom form `paper` to form `log` a KS distance grows at most by %.3f: %s.\n", most, verdict)
 }
 
-// row runs all seeds of one log, model and form. It returns the cells, and the worst result.
+// row runs all seeds for one log, model and form. It returns the cells of the row in the table, and the worst result of
+// all seeds.
 func (s *study) row(log string, recorded *workload, model, form string) (cells string, worst result, err error) {
 	var shares []float64
 	worst.load = 1

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// program writes a script that stands in for waitcast: it prints one of two files, depending on whether it is called
-// with --load same.
+// program writes a script that replaces waitcast, and returns its path. The script prints the file same if it is called
+// with --load same, otherwise the file plain.
 func program(t *testing.T, plain, same string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "generate")
@@ -21,8 +21,8 @@ func program(t *testing.T, plain, same string) string {
 	return path
 }
 
-// workloadFile writes four jobs of 10 s on the given number of processors, with the given number of seconds between
-// submissions.
+// workloadFile writes a workload file and returns its path. It has four jobs of 10 s on the given number of processors;
+// submissions are apart seconds apart.
 func workloadFile(t *testing.T, name string, procs, apart int) string {
 	t.Helper()
 	var text strings.Builder
@@ -36,8 +36,8 @@ func workloadFile(t *testing.T, name string, procs, apart int) string {
 	return path
 }
 
-// TestRows proves that the work, KS distances and load in a row are those counted by hand, and that the row names the
-// missed promises.
+// TestRows proves that the work, the KS distances and the load in a row are those worked out by hand, and that the row
+// names the missed bounds.
 func TestRows(t *testing.T) {
 	log := workloadFile(t, "log", 4, 100)
 	for name, c := range map[string]struct {
@@ -67,7 +67,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRefused proves that invalid flags, folders without logs and a program that fails give errors that name them.
+// TestRefused proves that an invalid flag, a folder without logs and a program that fails cause errors that name the
+// cause.
 func TestRefused(t *testing.T) {
 	log := workloadFile(t, "log", 4, 100)
 	for want, args := range map[string][]string{

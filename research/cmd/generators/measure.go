@@ -14,13 +14,14 @@ import (
 	"github.com/waitcast/waitcast/workload/compare"
 )
 
-// workload has the measures of a log, over the jobs that ran and have processors.
+// workload has the measures of a workload file, over the jobs that ran and have processors. first and last are the
+// first and the last submission, in seconds; work is in processor-seconds.
 type workload struct {
 	sizes, runtimes   []float64
 	first, last, work float64
 }
 
-// readJobs reads a log.
+// readJobs reads and measures the log at path.
 func readJobs(path string) (*workload, error) {
 	f, err := swf.Open(path)
 	if err != nil {
@@ -37,7 +38,7 @@ func readJobs(path string) (*workload, error) {
 	return w, nil
 }
 
-// measure measures the jobs of a workload file.
+// measure reads a workload file and measures its jobs.
 func measure(reader *swf.Reader) (*workload, error) {
 	w := &workload{first: math.Inf(1), last: math.Inf(-1)}
 	for {
@@ -56,14 +57,14 @@ func measure(reader *swf.Reader) (*workload, error) {
 	}
 }
 
-// meanWork returns the mean work of a job in processor seconds.
+// meanWork returns the mean work of a job in processor-seconds.
 func (w *workload) meanWork() float64 { return w.work / float64(len(w.sizes)) }
 
-// load returns the work divided by the time from the first submission to the last. This is the offered load multiplied
-// by the size of the machine.
+// load returns the work divided by the time from the first to the last submission, which is a number of processors. It
+// is the offered load multiplied by the processors of the machine.
 func (w *workload) load() float64 { return w.work / (w.last - w.first) }
 
-// generate runs the program and measures the jobs that it writes.
+// generate runs the program with the given arguments, and measures the jobs that it writes.
 func (s *study) generate(args []string) (*workload, error) {
 	var said bytes.Buffer
 	command := exec.CommandContext(context.Background(), s.program, args...)
@@ -75,15 +76,15 @@ func (s *study) generate(args []string) (*workload, error) {
 	return measure(swf.NewReader(bytes.NewReader(text)))
 }
 
-// result compares a generated workload with its log.
+// result has the comparison of generated workloads with their log.
 type result struct {
 	work            float64 // mean work divided by the recorded mean work
 	sizes, runtimes float64 // KS distances without --load
 	load            float64 // load with --load same, divided by the recorded load
-	change          float64 // change of a KS distance by --load same
+	change          float64 // largest change of a KS distance by --load same
 }
 
-// compareAll compares two workloads, without and with --load same, with their log.
+// compareAll compares two generated workloads, without and with --load same, with the log recorded.
 func compareAll(recorded, plain, same *workload) (r result, err error) {
 	r.work, r.load = plain.meanWork()/recorded.meanWork(), same.load()/recorded.load()
 	for _, x := range []struct {
@@ -105,7 +106,7 @@ func compareAll(recorded, plain, same *workload) (r result, err error) {
 	return r, nil
 }
 
-// worsen takes each value from another result if it is worse there.
+// worsen replaces each value by that of the other result if it is worse there.
 func (r *result) worsen(other result) {
 	r.sizes, r.runtimes = max(r.sizes, other.sizes), max(r.runtimes, other.runtimes)
 	r.change = max(r.change, other.change)

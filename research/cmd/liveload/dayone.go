@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/research/liveload"
 )
 
-// dayOne records the runs of DayOne for some seeds.
+// dayOne records the runs of liveload.DayOne for some seeds.
 func dayOne(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload dayone", flag.ContinueOnError)
 	o := liveload.DayOneOptions{Options: liveload.Options{Out: os.Stdout}}
@@ -62,7 +62,7 @@ func dayOne(ctx context.Context, args []string) error {
 	return liveload.CompareDayOne(ctx, os.Stdout, dirs, false)
 }
 
-// build builds a program unless its path is given.
+// build builds the program in the package what, unless its path is given. It then sets the path to to.
 func build(ctx context.Context, path *string, to, what string) error {
 	if *path != "" {
 		return nil
@@ -74,7 +74,7 @@ func build(ctx context.Context, path *string, to, what string) error {
 	return nil
 }
 
-// dayOneReplay replays recorded runs, and compares the new answers.
+// dayOneReplay replays recorded runs of liveload.DayOne, and compares the new answers of their daemons.
 func dayOneReplay(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload dayone-replay", flag.ContinueOnError)
 	out := flags.String("out", "", "folder that gets one for each seed")
@@ -103,7 +103,7 @@ func ledgerFlag(flags *flag.FlagSet) *bool {
 	return flags.Bool("ledger", false, "compare the forecasts of the ledgers instead of the answers")
 }
 
-// dayOneReport compares recorded answers.
+// dayOneReport compares the recorded answers of the daemons of liveload.DayOne.
 func dayOneReport(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload dayone-report", flag.ContinueOnError)
 	ledger := ledgerFlag(flags)

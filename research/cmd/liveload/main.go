@@ -1,5 +1,5 @@
-// Command liveload submits loads to a real Slurm whose daemon has no history, and measures the accuracy of its
-// forecasts (research/docs/liveload.md).
+// Command liveload submits loads to a real Slurm, lets a daemon without history forecast the jobs, and measures the
+// accuracy of the forecasts (research/docs/liveload.md).
 package main
 
 import (
@@ -69,7 +69,7 @@ func command(ctx context.Context, args []string) error {
 	}
 }
 
-// planFlags defines the flags of a load.
+// planFlags defines the flags that describe a load, and returns the options that they set.
 func planFlags(flags *flag.FlagSet) *liveload.PlanOptions {
 	var o liveload.PlanOptions
 	flags.IntVar(&o.Jobs, "jobs", 300, "submissions")
@@ -86,7 +86,7 @@ func planFlags(flags *flag.FlagSet) *liveload.PlanOptions {
 	return &o
 }
 
-// plan prints the load of a seed as lines of JSON.
+// plan prints the jobs of a load as lines of JSON.
 func plan(args []string) error {
 	flags := flag.NewFlagSet("liveload plan", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "of the load")
@@ -107,7 +107,7 @@ func plan(args []string) error {
 	return nil
 }
 
-// load submits the load of a seed to a cluster, and prints a record of each job as a line of JSON.
+// load submits a load to a running cluster, and prints a record of each job as a line of JSON.
 func load(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload load", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "of the load")
@@ -139,7 +139,7 @@ func load(ctx context.Context, args []string) error {
 	return s.Run(ctx)
 }
 
-// run records loads.
+// run starts clusters, submits a load to each, and records the answers and outcomes.
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload run", flag.ContinueOnError)
 	o := liveload.Options{Out: os.Stdout}
@@ -177,7 +177,7 @@ func run(ctx context.Context, args []string) error {
 	return liveload.Run(ctx, o)
 }
 
-// report evaluates recorded answers.
+// report evaluates the recorded answers of runs.
 func report(args []string) error {
 	flags := flag.NewFlagSet("liveload report", flag.ContinueOnError)
 	if err := flags.Parse(args); err != nil {
@@ -190,7 +190,7 @@ func report(args []string) error {
 	return liveload.Report(os.Stdout, dirs)
 }
 
-// folders returns the folders of runs that were named.
+// folders returns the folders of runs that were given as arguments. It is an error if there are none.
 func folders(flags *flag.FlagSet) ([]string, error) {
 	if flags.NArg() == 0 {
 		return nil, errors.New("which runs? Name the folders of their seeds")
@@ -198,7 +198,7 @@ func folders(flags *flag.FlagSet) ([]string, error) {
 	return flags.Args(), nil
 }
 
-// replay replays journals, and evaluates the new answers.
+// replay replays the journals of runs, and evaluates the new answers.
 func replay(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload replay", flag.ContinueOnError)
 	out := flags.String("out", "", "folder that gets one for each seed, as a run has them")
@@ -222,7 +222,7 @@ func replay(ctx context.Context, args []string) error {
 	return liveload.Report(os.Stdout, to)
 }
 
-// score evaluates ledgers.
+// score evaluates the forecasts in the ledgers of runs.
 func score(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload score", flag.ContinueOnError)
 	database := flags.String("db", "", "database whose ledger is judged; empty: that of each folder")

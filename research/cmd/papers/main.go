@@ -1,5 +1,4 @@
-// Command papers writes research/docs/papers.md: the tables of the five papers, compared with the results of
-// waitcast.
+// Command papers writes research/docs/papers.md: the tables of the five papers beside the results that waitcast gets.
 package main
 
 import (
@@ -22,7 +21,7 @@ func main() {
 	}
 }
 
-// command is the command that is named on the page as the page's origin.
+// command is the command that the page names as its origin.
 const command = "make papers"
 
 func run(args []string, stderr io.Writer) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRun proves that the page names the shared data that is missing, and that an unknown flag is an error.
+// TestRun proves that the page names missing shared data, and that an unknown flag is an error.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "page.md")

@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// change returns the change of the mean turnaround of all jobs.
 func change(o *sizestudy.Outcome) float64 { return o.Change }
 
-// find returns the cell of a trace, a load, a rule and a share.
+// find returns the cell of a trace and a load whose choice has the rule, share and objective of c. If there is none, it
+// returns a cell without outcomes.
 func find(cells []sizestudy.Cell, trace string, load float64, c sizestudy.Choice) *sizestudy.Cell {
 	for i := range cells {
 		k := &cells[i]
@@ -27,7 +27,8 @@ func find(cells []sizestudy.Cell, trace string, load float64, c sizestudy.Choice
 	return &sizestudy.Cell{Trace: trace, Load: load, Choice: c}
 }
 
-// ratio is one mean turnaround divided by another.
+// ratio is the ratio of two mean turnarounds, as an interval, with the trace, the load and the fixed rule of the
+// comparison.
 type ratio struct {
 	trace string
 	load  float64
@@ -37,8 +38,8 @@ type ratio struct {
 
 type interval = simulator.Interval
 
-// worst compares one rule for all jobs with each fixed rule on the same workloads. It returns the comparison that is
-// worst for the rule.
+// worst compares one rule of advice for all jobs with each fixed rule on the same workloads. It returns the comparison
+// that is worst for the given rule: that with the largest ratio of the rule's turnaround to the fixed rule's.
 func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst ratio) {
 	for i := range cells {
 		fixed := &cells[i]
@@ -58,7 +59,7 @@ func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst rati
 	return worst
 }
 
-// rows returns the table of all cells.
+// rows returns the table of all cells for the CSV file, with a header.
 func (s *results) rows() [][]string {
 	rows := [][]string{{
 		"assumptions", "trace", "load", "rule", "objective", "share_asking", "seeds", "mean_turnaround_seconds",
@@ -109,7 +110,7 @@ func askers(o *sizestudy.Outcome) float64      { return o.Askers }
 func others(o *sizestudy.Outcome) float64      { return o.Others }
 func usersWorse(o *sizestudy.Outcome) float64  { return o.Worse }
 
-// readTrials reads the output of -weights. It returns none if the file does not exist.
+// readTrials reads the file that -weights writes. It returns no trials if the file does not exist.
 func readTrials(path string) (trials []sizestudy.Trial, err error) {
 	f, err := os.Open(path) //nolint:gosec // where the caller wants it
 	if errors.Is(err, fs.ErrNotExist) {

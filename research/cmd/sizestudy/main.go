@@ -1,6 +1,6 @@
-// Command sizestudy simulates the traces beside the repository with jobs that choose their sizes. It writes
-// research/docs/size-advice.md and research/docs/size-advice.csv, which show the effect of advice on jobs that follow
-// it and on the others. With -weights it instead tries weights of advice.Considerate on the first halves of the
+// Command sizestudy simulates the traces in the folder beside the repository with jobs that choose their sizes. It
+// writes research/docs/size-advice.md and research/docs/size-advice.csv, which show the effect of advice on jobs that
+// follow it and on other jobs. With -weights it instead tries weights of advice.Considerate on the first halves of the
 // traces, and writes research/docs/size-advice-weights.csv.
 package main
 
@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// options are the flags.
+// options has the values of the flags.
 type options struct {
 	shared, out          string
 	seeds, jobs, workers int
@@ -82,7 +82,7 @@ func run(ctx context.Context, o options) error {
 	return s.write(o.out)
 }
 
-// write writes the page and the table.
+// write writes the page and the table into the folder out.
 func (s *results) write(out string) (err error) {
 	if s.trials, err = readTrials(filepath.Join(out, "size-advice-weights.csv")); err != nil {
 		return err

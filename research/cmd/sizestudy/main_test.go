@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// TestReadTrials proves that the output of -weights can be read, that another file gives an error with the line, and
-// that a missing file counts as empty.
+// TestReadTrials proves that the file that -weights writes can be read, that a damaged file causes an error with the
+// line, and that a missing file counts as empty.
 func TestReadTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.csv")
 	if got, err := readTrials(path); got != nil || err != nil {
@@ -41,8 +41,8 @@ func TestReadTrials(t *testing.T) {
 	}
 }
 
-// TestWorst proves that the worst comparison is at the rule and load whose ratio, averaged over the seeds, is the
-// highest. By hand, (75/50 + 90/100) / 2 = 1.2.
+// TestWorst proves that worst returns the comparison with the highest ratio, averaged over the seeds. By hand it is
+// (75/50 + 90/100) / 2 = 1.2.
 func TestWorst(t *testing.T) {
 	cell := func(load float64, rule sizestudy.Rule, means ...float64) sizestudy.Cell {
 		c := sizestudy.Cell{Trace: "x", Load: load, Choice: sizestudy.Choice{Rule: rule, Share: 1}}
@@ -61,7 +61,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// TestRunErrors proves that an invalid number of seeds and missing traces give errors that name them.
+// TestRunErrors proves that an invalid number of seeds and missing traces cause errors that name them.
 func TestRunErrors(t *testing.T) {
 	dir := t.TempDir()
 	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 1}); err == nil ||
@@ -74,9 +74,9 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestPromises proves that the report says which promises are missed. With advice at the head, one of two traces gains
-// 30 % and the other 10 %, and the rule of the largest sizes is 5 % better than advice on both. The median regret is 12
-// %.
+// TestPromises proves that the page names the missed promises. In the test, advice at the head reduces the turnaround
+// by 30 % on one of two traces and by 10 % on the other, and the rule of the largest sizes is 5 % better than advice on
+// both. The median regret is 12 %.
 func TestPromises(t *testing.T) {
 	s := &results{Seeds: 2, Traces: []string{"good", "bad"}, Others: []variant{{Name: "stretches"}},
 		Regrets: []regret{{All: []sizestudy.Regretted{{Median: .12}, {Median: .12}}}}}
@@ -105,8 +105,8 @@ func TestPromises(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
-	// The missed promises are the regret, the gain on the bad trace, and the comparison with a fixed rule for each of
-	// three rules of advice.
+	// Five promises are missed: the regret, the gain on the trace "bad", and for each of the three rules of advice the
+	// comparison with a fixed rule.
 	if n := strings.Count(b.String(), "**missed**"); n != 5 {
 		t.Errorf("%d missed", n)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// page returns the page.
+// page returns the whole page in Markdown.
 func (s *results) page() string {
 	var b strings.Builder
 	printf := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -27,7 +27,7 @@ func (s *results) page() string {
 
 type printer func(format string, args ...any)
 
-// percent formats a change with its interval.
+// percent formats a change and half the width of its interval, both in percent.
 func percent(v interval) string {
 	return fmt.Sprintf("%+.1f ± %.1f", 100*v.Mean, 50*(v.High-v.Low))
 }
@@ -39,7 +39,7 @@ func verdict(holds bool) string {
 	return "**missed**"
 }
 
-// promises prints the expected and the measured results.
+// promises prints a table of the promised results, the measured results, and whether the promises hold.
 func (s *results) promises(printf printer) {
 	served := s.Regrets[0].All
 	median := meanOf(served, func(r *sizestudy.Regretted) float64 { return r.Median })
@@ -74,7 +74,8 @@ func meanOf(all []sizestudy.Regretted, of func(*sizestudy.Regretted) float64) in
 	return v
 }
 
-// table prints a measure of cells, with a line for each choice and a column for each load.
+// table prints a table for one trace, with a line for each choice and a column for each load. The text of a cell comes
+// from of.
 func table(printf printer, cells []sizestudy.Cell, trace string, loads []float64, choices []sizestudy.Choice,
 	of func(*sizestudy.Cell) string) {
 	printf("| %s |", trace)

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// results has everything that the page shows.
+// results has all results that the page shows.
 type results struct {
 	Seeds, Jobs int
 	Traces      []string
@@ -20,7 +20,7 @@ type results struct {
 	trials      []sizestudy.Trial // empty if no weights have been tried
 }
 
-// variant is the study with other assumptions.
+// variant has the cells of the study under other assumptions.
 type variant struct {
 	Name  string
 	Part  sizestudy.Part
@@ -28,13 +28,13 @@ type variant struct {
 	Cells []sizestudy.Cell
 }
 
-// regret has the regret of advice for one objective, in hindsight, on the whole first trace.
+// regret has the regrets of advice with one objective, on the whole first trace.
 type regret struct {
 	Name string
 	All  []sizestudy.Regretted // by seed
 }
 
-// variants returns the other assumptions.
+// variants returns the other assumptions under which the study is repeated, without cells.
 func variants() []variant {
 	const part = sizestudy.SecondHalf
 	return []variant{
@@ -46,7 +46,6 @@ func variants() []variant {
 	}
 }
 
-// selfish reports whether a choice minimizes only the job's own finish.
 func selfish(c sizestudy.Choice) bool { return c.Alone }
 
 func choices() []sizestudy.Choice {
@@ -69,7 +68,7 @@ func choices() []sizestudy.Choice {
 	return all
 }
 
-// everybody returns the choices in which all jobs follow a rule.
+// everybody returns the choices in which all jobs follow a rule, without those that minimize only the job's own finish.
 func everybody() (all []sizestudy.Choice) {
 	for _, c := range choices() {
 		if c.Share == 1 && !selfish(c) {
@@ -79,7 +78,7 @@ func everybody() (all []sizestudy.Choice) {
 	return all
 }
 
-// play performs all runs.
+// play performs all runs of the study and returns their results.
 func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, error) {
 	s := &results{Seeds: o.seeds, Jobs: o.jobs, Loads: []float64{.5, .6, .7, .8, .9, .95}, Others: variants()}
 	for _, t := range traces {
@@ -108,8 +107,8 @@ func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, 
 	return s, err
 }
 
-// hindsight returns the regrets of two objectives: that of the served advice, and that of the job alone. It simulates a
-// whole trace with the recorded times between submissions.
+// hindsight returns the regrets of advice with two objectives: the objective that the daemon serves, and the job's own
+// finish alone. It simulates a whole trace with the recorded times between submissions.
 func hindsight(ctx context.Context, t *sizestudy.Trace, seeds int) ([]regret, error) {
 	regrets := []regret{{Name: "the advice that is served"}, {Name: "the job's own finish alone"}}
 	for seed := range uint64(seeds) { //nolint:gosec // 2 or more
@@ -131,7 +130,7 @@ func hindsight(ctx context.Context, t *sizestudy.Trace, seeds int) ([]regret, er
 	return regrets, nil
 }
 
-// load reads stored results.
+// load reads the results that keep has stored.
 func load(path string) (*results, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // what the caller names
 	if err != nil {
@@ -144,7 +143,7 @@ func load(path string) (*results, error) {
 	return s, nil
 }
 
-// keep stores results. load reads them.
+// keep stores the results at path.
 func (s *results) keep(path string) error {
 	text, err := json.Marshal(s)
 	if err != nil {

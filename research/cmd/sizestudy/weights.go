@@ -12,13 +12,14 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// mostRegret is the maximum median regret of acceptable weights, as a share of the turnaround.
+// mostRegret is the bound of the median regret, as a share of the turnaround. Weights with a higher regret are not
+// acceptable.
 const mostRegret = .1
 
-// alike is a relative difference. Weights whose turnaround is at most this much above the smallest count as equal.
+// alike is the relative difference in turnaround up to which weights count as equally good as the best ones.
 const alike = .01
 
-// tryWeights writes the results of weights on the first halves.
+// tryWeights tries many weights on the first halves of the traces, and writes the results to a CSV file.
 func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error {
 	weights := []sizestudy.Weights{{}}
 	for _, base := range []float64{3, 10, 20, 40} {
@@ -48,7 +49,7 @@ func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error
 	return writeCSV(filepath.Join(o.out, "size-advice-weights.csv"), rows)
 }
 
-// weightsTable prints how the weights were chosen.
+// weightsTable prints the table from which the weights were chosen.
 func (s *results) weightsTable(printf printer) {
 	printf("%s", weightsText)
 	_, serve, ok := sizestudy.Best(s.trials, mostRegret, alike)
@@ -65,7 +66,7 @@ func (s *results) weightsTable(printf printer) {
 	for i, t := range sorted {
 		served := t.Weights == sizestudy.Chosen()
 		below := t.Regret < mostRegret
-		// Show the first, the last, the served one, and the best acceptable ones.
+		// Show the first and the last trial, the served one, and the best acceptable ones.
 		if i > 0 && i < len(sorted)-1 && !served && (!below || shown >= 8) {
 			continue
 		}

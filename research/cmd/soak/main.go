@@ -1,5 +1,5 @@
-// Command soak replays a year of a busy cluster through the real daemon with all kinds of disturbances, and evaluates
-// the result (research/docs/soak.md). Its exit code is 1 if a condition was not met.
+// Command soak lets the real daemon follow a simulated year of a busy cluster with all kinds of disturbances, and
+// evaluates the result (research/docs/soak.md). The exit code is 1 if a condition was not met.
 package main
 
 import (
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(missed...)
 }
 
-// one soaks the daemon with one kind of database.
+// one soaks the daemon with the kind of database o.Store, and prints the report.
 func one(ctx context.Context, o soak.Options) error {
 	fmt.Printf("soak with -seed %d, %s\n", o.Seed, o.Store)
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
