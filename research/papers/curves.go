@@ -18,19 +18,20 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// curvesFile has the curves of the thesis' sections 6.4 and 6.5.
+// curvesFile is the name of the CSV file with the curves of sections 6.4 and 6.5 of Ouaknine's thesis.
 const curvesFile = "curves.csv"
 
-// curveRuns is the number of shaken copies for the points of these curves; the thesis has 100.
+// curveRuns is the number of shaken copies for each point of these curves. The thesis has 100.
 const curveRuns = 20
 
-// These are the quantities that vary along a curve.
+// These are the names of the quantities that vary along a curve (see curveAbscissae).
 const (
 	overWindow  = "window"
 	overBadness = "badness"
 )
 
-// curvePoint is a point of a curve: the bounded slowdown of the log, and of shaken copies.
+// curvePoint is a point of a curve: the mean bounded slowdown of the log (single), and the mean, the 5 % and the 95 %
+// quantile of those of shaken copies. The last two values are the mean waits, in seconds, of the log and of the copies.
 type curvePoint struct {
 	over             string
 	at               float64
@@ -39,7 +40,8 @@ type curvePoint struct {
 	singleWait, wait float64
 }
 
-// curveAbscissae returns the abscissae of a curve: windows of 1 to 20 jobs, or badness factors of 0 to 5.
+// curveAbscissae returns the abscissae of a curve: windows of 1 to 20 jobs, or factors from 0 to 5 by which estimates
+// are bad.
 func curveAbscissae(over string) (out []float64) {
 	from, to, step := 1., 20., 1.
 	if over == overBadness {
@@ -51,7 +53,8 @@ func curveAbscissae(over string) (out []float64) {
 	return out
 }
 
-// curveAt simulates a point. The interarrival times of all jobs are shaken by up to 15 minutes and 10 %.
+// curveAt simulates a point of a curve. In the copies the interarrival times of all jobs are shaken by up to 15 minutes
+// and up to 10 %.
 func (d *Data) curveAt(over string, at float64) (p curvePoint, err error) {
 	jobs, procs, err := d.sdscJobs(asLogged)
 	if err != nil {
@@ -89,7 +92,7 @@ func (d *Data) curveAt(over string, at float64) (p curvePoint, err error) {
 		wait.Mean}, err
 }
 
-// values returns the numbers of a point in the order of its CSV row.
+// values returns pointers to the numbers of a point, in the order of its CSV row.
 func (p *curvePoint) values() []*float64 {
 	return []*float64{&p.at, &p.single, &p.mean, &p.low, &p.high, &p.singleWait, &p.wait}
 }
@@ -99,7 +102,8 @@ func curveHeader() []string {
 		"shaken_wait_mean"}
 }
 
-// curves returns the points of both curves. It reads them from the CSV; with Long it computes them again.
+// curves returns the points of both curves. It reads them from the CSV file. With Long, or with Missing if there is no
+// file, it computes them.
 func (d *Data) curves() ([]curvePoint, error) {
 	path := filepath.Join(d.Folder, curvesFile)
 	points, err := readCurves(path)
@@ -156,7 +160,7 @@ func readCurves(path string) ([]curvePoint, error) {
 	return out, nil
 }
 
-// predictionWindow makes the table of the thesis' section 6.4, without promises.
+// predictionWindow makes the table for section 6.4 of the thesis. It has no promises.
 func (d *Data) predictionWindow() (Table, error) {
 	t := Table{Title: "Section 6.4: the prediction window", Standing: NotReproduced}
 	points, err := d.curveOf(&t, overWindow, "slowdown over the mean of the last 1 to 20 runtimes")
@@ -177,7 +181,7 @@ func (d *Data) predictionWindow() (Table, error) {
 	return t, nil
 }
 
-// badnessFactor makes the table of the thesis' section 6.5, without promises.
+// badnessFactor makes the table for section 6.5 of the thesis. It has no promises.
 func (d *Data) badnessFactor() (Table, error) {
 	t := Table{Title: "Section 6.5: the estimation factor", Standing: InWords}
 	_, err := d.curveOf(&t, overBadness, "slowdown over estimates in [R, (f + 1) R], f from 0 to 5")
@@ -185,7 +189,7 @@ func (d *Data) badnessFactor() (Table, error) {
 	return t, err
 }
 
-// curveOf adds a curve to a table and returns its points.
+// curveOf adds a row about one curve to a table, and returns the points of that curve.
 func (d *Data) curveOf(t *Table, over, what string) (of []curvePoint, err error) {
 	t.Header = []string{"curve", "points", "of the log: least to greatest", "roughness",
 		"of 20 shaken copies: least to greatest", "roughness"}

@@ -60,7 +60,7 @@ func (d *Data) downeyClasses() (Table, error) {
 	}
 	for _, c := range []struct {
 		class, paper string
-		want         [3]float64 // from an independent fit; 0 if there is none
+		want         [3]float64 // b0, b1 and R2 of an independent fit; 0 if there is none
 	}{
 		{"sequential", "-.65 .21, .99", [3]float64{-.608, .137, .940}},
 		{"short", "-.30 .15, .97", [3]float64{-.569, .222, .971}}, {"medium", "-.50 .14, .99", [3]float64{}},
@@ -102,7 +102,7 @@ func (d *Data) downeyTable5() (Table, error) {
 	const minute, hour = 60, 3600
 	for _, c := range []struct {
 		class, paper string
-		over, upTo   int64 // time limits in seconds
+		over, upTo   int64 // time limits of the class, in seconds
 	}{
 		{"short, limits up to 15 min", "-.6 .23, .999", 0, 15 * minute},
 		{"medium, limits up to 3 h", "-.58 .17, .995", 15 * minute, 3 * hour},
@@ -130,7 +130,7 @@ func (d *Data) downeyTable5() (Table, error) {
 	return t, nil
 }
 
-// downeyLaws scores the laws of lifetimes on his classes.
+// downeyLaws scores the competing laws of lifetimes on the jobs of Downey's classes.
 func (d *Data) downeyLaws() (Table, error) {
 	t := Table{Title: "Section 6.5: laws for the long queues",
 		Header: []string{"class", "jobs", "chosen", "log scores out of sample, of a job"}}
@@ -168,7 +168,7 @@ func (d *Data) downeyLaws() (Table, error) {
 	return t, nil
 }
 
-// downeyTable6 applies the parameters of 1995 to the batch jobs of 1996.
+// downeyTable6 applies Downey's parameters of 1995 to the batch jobs of 1996.
 func (d *Data) downeyTable6() (Table, error) {
 	t := Table{Title: "Table 6: the parameters of 1995 on the jobs of 1996", Standing: UnderReading}
 	l, err := d.log(paragon)
@@ -207,7 +207,6 @@ func (d *Data) downeyTable6() (Table, error) {
 	return t, nil
 }
 
-// plain returns the exponentials of logarithms.
 func plain(logs []float64) []float64 {
 	out := make([]float64, len(logs))
 	for i, x := range logs {
@@ -216,7 +215,7 @@ func plain(logs []float64) []float64 {
 	return out
 }
 
-// standby adds the results of Table 6 under other readings.
+// standby adds the results of Table 6 for other classes of the queue standby, whose class is not printed.
 func (t *Table) standby(l *tracelog) error {
 	var all []string
 	for _, class := range []string{"medium", "short", "long", "sequential"} {

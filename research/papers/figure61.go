@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// curveStudy is one of the shakings of figure 6.1.
+// curveStudy is one kind of shaking for figure 6.1. name is the name of its files, what describes it.
 type curveStudy struct {
 	name, what string
 	shake      shake.Config
@@ -34,27 +34,27 @@ func curveStudies() []curveStudy {
 	}
 }
 
-// These define the size of the study: the loads from 0.5 to 0.95 in steps of 0.01, each with the log and 100 shaken
-// copies.
+// These define the size of a study: 46 loads, from 0.5 to 0.95 in steps of 0.01, each with the log itself and 100
+// shaken copies.
 const (
 	curveLoads  = 46
 	curveShakes = 100
 )
 
-// curve is a study's result.
+// curve is the result of a study.
 type curve struct {
 	curveStudy
 	groups         []study.Group
-	runs           int     // number of runs on which the speed is based; 0 if unknown
+	runs           int     // number of runs that cpu is the time of; 0 if unknown
 	jobs           int     // number of jobs in each run
-	cpu            float64 // processor seconds of all these runs
-	single, shaken float64 // roughness
-	// falls and fallsOff count the loads at which the slowdown is below that at the load before: of the log, and of the
-	// shaken means.
+	cpu            float64 // processor-seconds of these runs
+	single, shaken float64 // roughness of the curve of the log, and of the means of the copies
+	// falls is the number of loads at which the slowdown of the log is lower than at the load before. fallsOff is the
+	// same for the means of the shaken copies.
 	falls, fallsOff int
 }
 
-// figure61 makes the section on the thesis' figure 6.1.
+// figure61 makes the section on figure 6.1 of the thesis.
 func (d *Data) figure61() (Section, error) {
 	s := Section{
 		Title: "Ouaknine 2007: figure 6.1, load variations", Paper: ouaknineName,
@@ -111,7 +111,8 @@ func (d *Data) curveTable() (Table, error) {
 	return t, nil
 }
 
-// curve returns the curve of a study. It reads it from the CSV; with Long it computes it again.
+// curve returns the result of a study. It reads the points from their CSV file; with Long it first runs the study
+// again.
 func (d *Data) curve(c curveStudy) (out curve, err error) {
 	out.curveStudy = c
 	points := filepath.Join(d.Folder, c.name+".csv")
@@ -154,14 +155,14 @@ func (d *Data) curve(c curveStudy) (out curve, err error) {
 	return out, out.readSpeed(filepath.Join(d.Folder, c.name+"-speed.csv"))
 }
 
-// draw draws a curve into a file.
+// draw draws the curve of a study into an SVG file.
 func (d *Data) draw(c curveStudy, groups []study.Group) error {
 	return create(filepath.Join(d.Folder, c.name+".svg"), func(to io.Writer) error {
 		return study.PlotCurves(to, "CTC under EASY; shaken: "+c.what, groups)
 	})
 }
 
-// create writes a file.
+// create creates the file at path, and lets write fill it.
 func create(path string, write func(io.Writer) error) error {
 	file, err := os.Create(path) //nolint:gosec // the user names the folder
 	if err != nil {
@@ -173,8 +174,8 @@ func create(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// study runs a study, or continues an interrupted one, and writes its points. If all runs were made at once, it also
-// writes its speed.
+// study runs a study, or continues an interrupted one, and writes its points to a file. If all runs were made without
+// an interruption, it also writes the speed.
 func (d *Data) study(c curveStudy, points string) error {
 	path, err := d.path("traces/" + ctc + ".swf.gz")
 	if err != nil {
@@ -227,7 +228,7 @@ func (d *Data) runStudy(name string, grid study.Grid, trace *swfload.Trace, poin
 	return errors.Join(err, os.Remove(runs))
 }
 
-// cpuSeconds returns the CPU time of this process so far.
+// cpuSeconds returns the processor time of this process so far, in seconds.
 func cpuSeconds() float64 {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -236,7 +237,8 @@ func cpuSeconds() float64 {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
 }
 
-// readSpeed reads the speed of the study. It is unknown for a study that was interrupted.
+// readSpeed sets the speed of the study (runs, jobs and cpu) from a file. There is no file if the study was
+// interrupted.
 func (c *curve) readSpeed(path string) error {
 	file, err := os.Open(path) //nolint:gosec // the user names the folder
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,12 +9,12 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// completed selects the jobs that the paper of Lublin and Feitelson uses: those that completed.
+// completed reports whether the paper of Lublin and Feitelson uses a job: only jobs that completed.
 func completed(r *swf.Record) bool {
 	return r.Status == swf.StatusCompleted && r.Allocated > 0 && r.Runtime >= 0
 }
 
-// lublin makes the section on the row KTH in the tables of Lublin and Feitelson.
+// lublin makes the section on the rows KTH and SDSC96 in the tables of Lublin and Feitelson.
 func (d *Data) lublin() (Section, error) {
 	s := Section{
 		Title: "Lublin and Feitelson 2003: the rows KTH and SDSC96 of its tables", Paper: lublinName,
@@ -35,7 +35,8 @@ func (d *Data) lublin() (Section, error) {
 	)
 }
 
-// ofKTH makes a table from KTH's completed jobs. fill may change them.
+// ofKTH returns a function that makes a table from the completed jobs of KTH, with the rows that fill adds. fill may
+// change the jobs.
 func (d *Data) ofKTH(title string, standing Standing, fill func(*Table, hypergamma.Jobs) error) func() (Table, error) {
 	return func() (Table, error) {
 		t := Table{Title: title + " (KTH)", Standing: standing}
@@ -220,10 +221,11 @@ func lublinDay(t *Table, j hypergamma.Jobs) error {
 	return nil
 }
 
-// lublinName is the name of the paper in the overview.
+// lublinName is the name of the paper of Lublin and Feitelson in the overview.
 const lublinName = "Lublin and Feitelson 2003"
 
-// dayFromZero fits the daily law to half hours that are numbered from 0.
+// dayFromZero fits the law of the daily cycle to the shares of arrivals in the half hours, which are numbered from 0
+// here.
 func dayFromZero(shares [hypergamma.Slots]float64) (hypergamma.Gamma, error) {
 	const shift = 10 // the day begins at 5:00
 	var slots, weights []float64

@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lublinCycles draws days from known laws and fits the laws again.
+// lublinCycles makes a table that shows how well a daily cycle is found again: it draws arrivals with a known cycle and
+// fits the cycle to them.
 func (d *Data) lublinCycles() (Table, error) {
 	t := Table{Title: "The daily cycle, drawn and fitted again"}
 	arrivals := hypergamma.ProgramAll(128).Arrival

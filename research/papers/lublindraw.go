@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// drawnJobs has the data in reference/lublin99.json about jobs that the authors' own program drew.
+// drawnJobs has the statistics in reference/lublin99.json of jobs that the program of Lublin and Feitelson drew.
 type drawnJobs struct {
 	Jobs          int                `json:"jobs"`
 	Runtimes      map[string]float64 `json:"runtime_seconds_quantiles"`
@@ -22,14 +22,15 @@ type drawnJobs struct {
 	Queues        map[string]float64 `json:"queue_fraction"`
 }
 
-// These are the maximum gaps of jobs that are drawn with the authors' parameters.
+// These are the maximum gaps (see gaps) between our jobs, drawn with the parameters of Lublin and Feitelson, and those
+// of their program.
 const (
 	quantileBound = .004
 	sizeBound     = .005
 	halfHourBound = .004
 )
 
-// lublinDrawn compares generated jobs with those of the authors' program.
+// lublinDrawn makes the section that compares generated jobs with those of the program of Lublin and Feitelson.
 func (d *Data) lublinDrawn() (Section, error) {
 	s := Section{
 		Title: "Lublin and Feitelson 2003: generated jobs", Paper: lublinName,
@@ -59,7 +60,7 @@ func (d *Data) lublinMixed() (Table, error) {
 	return t, err
 }
 
-// gaps are the largest differences between a run and the reference.
+// gaps has the largest differences between the statistics of a run and those of the reference.
 type gaps struct{ runtime, interarrival, size, halfHour float64 }
 
 func (g gaps) hold() bool {
@@ -67,8 +68,8 @@ func (g gaps) hold() bool {
 		g.halfHour <= halfHourBound
 }
 
-// againstProgram adds to the table the gaps of the run with seed 1, the number of runs out of 20 whose gaps are within
-// the bounds, and the largest gaps of these 20 runs.
+// againstProgram adds to the table the gaps of the run with seed 1, how many of 20 runs have all gaps within the
+// bounds, and the largest gaps of these 20 runs.
 func (d *Data) againstProgram(t *Table, model, set string) error {
 	path, err := d.path("reference/lublin99.json")
 	if err != nil {
@@ -142,7 +143,8 @@ func (t *Table) rows(how string, g gaps) {
 	}
 }
 
-// drawnRun has the jobs of one run of a generator. Times are in whole seconds. Runtimes and sizes are listed by class.
+// drawnRun has the jobs of one run of a generator: submissions, and by class the runtimes and the number of jobs of
+// each size. Times are in whole seconds.
 type drawnRun struct {
 	submits  []float64
 	runtimes [2][]float64
@@ -171,8 +173,8 @@ func drawRun(set string, seed uint64, n int) (*drawnRun, error) {
 	return r, nil
 }
 
-// gaps compares a run with the reference. If share is in [0, 1], it treats the run as if that share of the jobs had
-// class 0; otherwise it uses the run's own share.
+// gaps compares a run with the reference. If share is at least 0, the two classes are weighted as if that share of the
+// jobs had class 0. If it is negative, they have their own shares in the run.
 func (r *drawnRun) gaps(ref *drawnJobs, share float64) (g gaps) {
 	n := [2]float64{float64(len(r.runtimes[0])), float64(len(r.runtimes[1]))}
 	weight := [2]float64{n[0] / (n[0] + n[1]), n[1] / (n[0] + n[1])}
@@ -204,7 +206,7 @@ func (r *drawnRun) gaps(ref *drawnJobs, share float64) (g gaps) {
 		g.interarrival = max(g.interarrival, quantileGap(q, shareUpTo(between, x-1), shareUpTo(between, x)))
 	}
 	for size, p := range ref.Sizes {
-		procs, _ := strconv.Atoi(size) // 0, which no job has, if the text is no number
+		procs, _ := strconv.Atoi(size) // if the text is not a number: 0, which is no size
 		g.size = max(g.size, math.Abs(mix(func(c int) float64 { return r.sizes[c][procs] / n[c] })-p))
 	}
 	for k, p := range ref.HalfHours {
@@ -213,8 +215,8 @@ func (r *drawnRun) gaps(ref *drawnJobs, share float64) (g gaps) {
 	return g
 }
 
-// quantileGap returns by how much below <= p <= upTo is violated. p is the level of a quantile in whole seconds; below
-// and upTo are the shares of values below it and up to it.
+// quantileGap returns by how much the condition below <= p <= upTo is violated. p is the level of a quantile, given as
+// text. below and upTo are the shares of values below the quantile and up to it.
 func quantileGap(quantile string, below, upTo float64) float64 {
 	p, err := strconv.ParseFloat(quantile, 64)
 	if err != nil {
@@ -223,7 +225,7 @@ func quantileGap(quantile string, below, upTo float64) float64 {
 	return max(p-upTo, below-p, 0)
 }
 
-// shareUpTo returns the share of sorted values up to x.
+// shareUpTo returns the share of the sorted values that are at most x.
 func shareUpTo(sorted []float64, x float64) float64 {
 	n, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1)))
 	return float64(n) / float64(len(sorted))

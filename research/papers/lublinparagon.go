@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lublinParagon makes the row SDSC96 of Lublin and Feitelson's tables, with the same bounds as for the row KTH.
+// lublinParagon makes a table for the row SDSC96 in the tables of Lublin and Feitelson, with the same bounds as for the
+// row KTH.
 func (d *Data) lublinParagon() (Table, error) {
 	t := Table{Title: "Tables 1, 2, 3, 5, 6 and 7: the row SDSC96", Standing: UnderReading}
 	l, err := d.log(paragon)

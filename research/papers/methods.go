@@ -14,15 +14,16 @@ import (
 // slots has a value for each half hour of the day.
 type slots = [hypergamma.Slots]float64
 
-// reading is an interpretation of the paper's iteration of the expected time slots (section 7.3): a step from the
-// shapes alpha(t) to the next ones.
+// reading is an interpretation of the iteration in section 7.3 of Lublin and Feitelson, by the expected time slots.
+// next computes one step, from the shapes alpha(t) to the next shapes.
 type reading struct {
 	name string
 	next func(p hypergamma.ArrivalParams, w, alpha slots) slots
-	half bool // take half steps
+	half bool // take only half of each step
 }
 
-// printed is the iteration as printed: alpha'(t) = E(t) / sum(w E) sum(w alpha), where the weights w have the sum 1.
+// printed is the step as the paper prints it: alpha'(t) = E(t) / sum(w E) sum(w alpha), where E are the jumps and the
+// weights w have the sum 1.
 func printed(jumps, w, alpha slots) (out slots) {
 	e, a := 0.0, 0.0
 	for t := range w {
@@ -78,7 +79,8 @@ func readings() []reading {
 	}
 }
 
-// inLogs returns shapes for which e^(alpha beta) is proportional to the jumps, around the law's own shape.
+// inLogs returns shapes alpha for which e^(alpha scale) is proportional to the jumps. A slot with the mean jump gets
+// the given shape.
 func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	mean := 0.0
 	for t := range w {
@@ -90,8 +92,9 @@ func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	return out
 }
 
-// expectedJumps returns two expected numbers of slots from a slot to that of the next arrival within the following day:
-// the first with each slot's probability multiplied by the slot's weight, E(t); the second without weights.
+// expectedJumps returns, for each slot, the expected number of slots from there to the next arrival, if that comes
+// within a day. In with, which is the paper's E(t), the probability of each slot is multiplied by the weight of the
+// slot; in without it is not.
 func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	for t := range with {
 		g := hypergamma.Gamma{Shape: alpha[t], Scale: scale}
@@ -108,8 +111,9 @@ func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	return with, without
 }
 
-// iterate iterates a reading, starting from the law's own shape. It returns the number of rounds after which the shapes
-// change by less than 1e-6, or 0 if they never do or leave the range of valid shapes.
+// iterate repeats the step of a reading, beginning with the shape of the law at peak. It returns the last shapes, and
+// the number of rounds after which they change by less than 1e-6. That number is 0 if they still change after 300
+// rounds or leave the range of valid shapes.
 func (r *reading) iterate(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
 	for t := range alpha {
 		alpha[t] = p.Peak.Shape * p.ARAR
@@ -134,8 +138,8 @@ func (r *reading) iterate(p hypergamma.ArrivalParams, w slots) (alpha slots, rou
 	return alpha, 0
 }
 
-// cycleOf draws 20,000 arrivals whose law has its own shape in each slot, and returns the distance of their daily cycle
-// from the weights.
+// cycleOf draws arrivals from a law that has another shape in each slot, and returns the distance between their daily
+// cycle and the weights. The distance is for 20,000 arrivals.
 func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 	const n, jobs = 200_000, 20_000
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -157,7 +161,7 @@ func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 	return hypergamma.CycleDistance(got, want)
 }
 
-// lublinMethods compares the three methods of section 7.3, the second in all readings that we found.
+// lublinMethods makes a table that compares the three methods of section 7.3, the second one under all readings.
 func (d *Data) lublinMethods() (Table, error) {
 	t := Table{Standing: NotReproduced, Title: "Section 7.3: the three methods for the daily cycle",
 		Header: []string{"method", "settles after", "shapes in the slots", "distance of the cycle"}}

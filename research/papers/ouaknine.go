@@ -9,13 +9,14 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// interarrivals returns a shaking of the interarrival times of a share of the jobs.
+// interarrivals returns a shaking of the interarrival times of the share fraction of the jobs, by up to degree seconds
+// and, unless relative is 0, by at most that share of the time itself.
 func interarrivals(degree, relative, fraction float64) shake.Config {
 	return shake.Config{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: degree, Relative: relative,
 		Fraction: fraction}
 }
 
-// shakings returns all simulated cases of the thesis' chapters 5 and 6, each once.
+// shakings returns all cases of chapters 5 and 6 of the thesis that are simulated, each once.
 func shakings() []shakeCase {
 	var all []shakeCase
 	for _, relative := range []float64{0, .1} {
@@ -39,7 +40,7 @@ func shakings() []shakeCase {
 	}
 	for _, degree := range degrees() {
 		for _, fraction := range fractions() {
-			// the others are in the list already
+			// the list already has the others
 			if c := (shakeCase{asLogged, interarrivals(degree, 0, fraction), surfaceRuns}); degree != 60 ||
 				fraction == .03 || fraction == .3 {
 				all = append(all, c)
@@ -52,7 +53,7 @@ func shakings() []shakeCase {
 	return all
 }
 
-// concentrations returns interpretations of the strongest shaking in Figure 5.9 (a). The first is the thesis' own.
+// concentrations returns interpretations of the strongest shaking in Figure 5.9 (a). The first is what the thesis says.
 func concentrations() []struct {
 	what string
 	shakeCase
@@ -70,14 +71,15 @@ func concentrations() []struct {
 // ouaknineName is the name of the thesis in the overview.
 const ouaknineName = "Ouaknine 2007"
 
-// surfaceRuns is the number of runs for the points of chapter 5.
+// surfaceRuns is the number of runs for each point of the surfaces in chapter 5.
 const surfaceRuns = 60
 
-// These are the grid of the thesis' surfaces (section 5.2).
+// degrees and fractions return the values for which the surfaces of the thesis are drawn (section 5.2): degrees of
+// shaking in seconds, and shares of the jobs.
 func degrees() []float64   { return []float64{1, 10, 30, 60, 300} }
 func fractions() []float64 { return []float64{.01, .03, .1, .3, 1} }
 
-// attributes returns the shakings of each attribute, by up to 60 s, or by a number of processors.
+// attributes returns shakings of each attribute: times by up to 60 s, and sizes by a number of processors.
 func attributes() []shake.Config {
 	return []shake.Config{
 		{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: 60},
@@ -124,13 +126,13 @@ func (d *Data) ouaknine() (Section, error) {
 		o.byAttribute, o.surface)
 }
 
-// shakenTables makes the tables of the thesis.
+// shakenTables makes the tables of the thesis from the outcomes of the cases, by key.
 type shakenTables struct {
 	*Data
 	outcomes map[string]outcome
 }
 
-// of returns the outcome of a case.
+// of returns the outcome of a case. It is a MissingError if the case was not simulated.
 func (o *shakenTables) of(state string, cfg shake.Config, runs int) (outcome, error) {
 	c := shakeCase{state, cfg, runs}
 	out, ok := o.outcomes[fmt.Sprint(c.key())]
@@ -174,7 +176,7 @@ func (o *shakenTables) singles() (Table, error) {
 	return t, nil
 }
 
-// pair compares the shaken means of two states.
+// pair adds a row that compares the means of shaken runs of the log as it is and in the state other.
 func (o *shakenTables) pair(t *Table, what, other, reading string, cfg shake.Config, paper string,
 	bound float64) error {
 	a, err := o.of(asLogged+reading, cfg, shake.DefaultRuns)
@@ -254,7 +256,7 @@ func (o *shakenTables) section62() (Table, error) {
 	return t, err
 }
 
-// waits makes Tables 6.3 and 6.4.
+// waits makes Tables 6.3 and 6.4: mean waits with and without the 30 s of one job.
 func (o *shakenTables) waits() (Table, error) {
 	t := Table{Title: "Tables 6.3 and 6.4: mean waits with and without the 30 s", Standing: NotReproduced}
 	for _, c := range []struct {

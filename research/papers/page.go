@@ -1,10 +1,10 @@
-// Package papers compares the figures of the five papers with the results of waitcast. It computes every table for
-// which the traces are available. For each figure it checks the promised agreement, and states the reason for every
-// deviation. It writes the comparison as a page.
+// Package papers compares the figures of the five papers with the results of waitcast, and writes the comparison as a
+// page. It computes every table for which the traces are available. It checks each figure for which agreement is
+// promised, and states reasons for deviations.
 //
-// Results that take minutes (hundreds of simulations) are stored as CSV beside the page and computed again only on
-// request. Everything else is computed every time. All random numbers have fixed seeds, so that the same traces give
-// the same page.
+// Results that take minutes, because they need hundreds of simulations, are stored as CSV files in a folder beside the
+// page, and are computed again only on request. Everything else is computed every time. All random numbers have fixed
+// seeds, so that the same traces give the same page.
 package papers
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Verdict says whether a figure keeps its promise.
+// Verdict is the result of checking the promise about a figure.
 type Verdict uint8
 
 // These are the verdicts.
@@ -34,23 +34,23 @@ func (v Verdict) String() string {
 	return ""
 }
 
-// Basis is the origin of the value that a figure must match.
+// Basis is the origin of the value with which a promise compares a figure.
 type Basis uint8
 
-// These are the bases of promises. A figure may have several.
+// These are the bases of promises. A promise may have several.
 const (
 	Paper   Basis = 1 << iota // the value that the paper prints
 	Program                   // the result of a program that was written independently
-	Self                      // the result of this program in another way, or a bound that we set
+	Self                      // a result of this program that is computed in another way, or a bound of our own
 )
 
-// Standing is the degree to which a table of a paper is reproduced.
+// Standing says how far a table of a paper is reproduced.
 type Standing uint8
 
-// These are the standings. Reproduced and UnderReading require that at least one promise about the paper's values is
-// kept and none is missed.
+// These are the standings. Reproduced and UnderReading require that at least one promise with the basis Paper is kept,
+// and that none is missed.
 const (
-	Extra         Standing = iota // no table of a paper
+	Extra         Standing = iota // not a table of a paper
 	Reproduced                    // reproduced by the description in the paper
 	UnderReading                  // reproduced under an interpretation that the table states
 	InWords                       // the paper prints no numbers, and its description of the curves holds
@@ -63,10 +63,11 @@ func (s Standing) String() string {
 		"agrees in words, the paper prints no numbers", "not reproduced"}[s]
 }
 
-// Row is one figure: the value of waitcast, the value in the paper, and possibly the value of an independent program.
+// Row is one figure: our value (of waitcast), the value in the paper, and the value of an independent program. The last
+// two may be empty.
 type Row struct {
 	What, Ours, Paper, Independent string
-	Promise                        string // the promise for our figure; empty if there is none
+	Promise                        string // the bound for our value; empty if there is none
 	Verdict                        Verdict
 	Basis                          Basis
 }
@@ -76,26 +77,26 @@ type Table struct {
 	Title   string
 	Rows    []Row
 	Reasons []string // paragraphs on deviations, and on how figures were obtained
-	// Header and Cells are a table with other columns, such as a surface; empty if there is none.
+	// Header and Cells are a second table with other columns, for example a surface; empty if there is none.
 	Header []string
 	Cells  [][]string
-	// Picture is the name of a file beside the page.
+	// Picture is the file name of a picture in the folder beside the page; empty if there is none.
 	Picture string
-	// Standing is the standing that the table claims.
+	// Standing is the standing that the table claims (see standing).
 	Standing Standing
-	// Chosen are readings that were chosen because they give the paper's figures, with the results of the other
-	// readings.
+	// Chosen describes readings of the paper that were chosen because they give its figures, with the results of the
+	// other readings.
 	Chosen []string
 }
 
-// Section is one paper, or a part of one.
+// Section is the part of the page about one paper, or about a part of it.
 type Section struct {
 	Title   string
 	Intro   string
 	Tables  []Table
-	Missing []string // reasons why tables are missing
-	Paper   string   // the paper that the section belongs to, as named in the overview
-	// NotAttempted are parts of the paper that were not attempted, with the reason.
+	Missing []string // texts that say which tables are missing, and why
+	Paper   string   // name in the overview of the paper that the section belongs to
+	// NotAttempted describes parts of the paper that were not attempted, with the reasons.
 	NotAttempted []string
 }
 
@@ -104,7 +105,7 @@ func (t *Table) note(what, ours, paper, independent string) {
 	t.Rows = append(t.Rows, Row{What: what, Ours: ours, Paper: paper, Independent: independent})
 }
 
-// promise adds a figure, and whether it keeps its promise.
+// promise adds a figure with a promise. promised is the bound as text, and met is true if the promise is kept.
 func (t *Table) promise(basis Basis, what, ours, paper, independent, promised string, met bool) {
 	v := Missed
 	if met {
@@ -113,7 +114,8 @@ func (t *Table) promise(basis Basis, what, ours, paper, independent, promised st
 	t.Rows = append(t.Rows, Row{what, ours, paper, independent, promised, v, basis})
 }
 
-// standing returns the table's standing. A missed promise against the paper lowers it.
+// standing returns the standing of the table. It is NotReproduced, whatever the table claims, if a promise with the
+// basis Paper is missed.
 func (t *Table) standing() Standing {
 	if t.Standing == Reproduced || t.Standing == UnderReading {
 		for _, r := range t.Rows {
@@ -125,20 +127,20 @@ func (t *Table) standing() Standing {
 	return t.Standing
 }
 
-// choose adds a reading that was chosen after the results were known.
+// choose adds a text to t.Chosen.
 func (t *Table) choose(format string, args ...any) {
 	t.Chosen = append(t.Chosen, fmt.Sprintf(format, args...))
 }
 
-// because adds a paragraph to the reasons.
+// because adds a paragraph to t.Reasons.
 func (t *Table) because(format string, args ...any) {
 	t.Reasons = append(t.Reasons, fmt.Sprintf(format, args...))
 }
 
-// Count is the number of promises that were kept and missed.
+// Count has the numbers of promises that are kept and missed.
 type Count struct{ Met, Missed int }
 
-// Tally counts the promises of sections on any of the given bases.
+// Tally counts the promises in sections that have one of the given bases.
 func Tally(sections []Section, on Basis) (c Count) {
 	for _, s := range sections {
 		for _, t := range s.Tables {
@@ -156,7 +158,7 @@ func Tally(sections []Section, on Basis) (c Count) {
 	return c
 }
 
-// Write writes the page as Markdown. command is the command that made it.
+// Write writes the page in Markdown. command is the command that the page names as its origin.
 func Write(to io.Writer, command string, sections []Section) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The papers' tables beside ours\n\n<!-- Made by %s; do not edit. -->\n\n", command)
@@ -190,7 +192,7 @@ func Write(to io.Writer, command string, sections []Section) error {
 	return err
 }
 
-// overview writes how much of each paper is reproduced.
+// overview writes which tables of each paper are reproduced.
 func overview(b *strings.Builder, sections []Section) {
 	b.WriteString("\n## What is reproduced\n")
 	var names []string

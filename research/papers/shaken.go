@@ -19,38 +19,39 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// These are the simulated states of SDSC-SP2.
+// These are the states in which the log SDSC-SP2 is simulated. asGiven is added to a state if time limits stay as
+// given.
 const (
 	asLogged = "log"
-	cutOff   = "30 s off" // without the 30 s of job 64241
-	reversed = "reversed" // jobs of one instant in reverse order
+	cutOff   = "30 s off" // without the 30 s by which job 64241 exceeds its limit
+	reversed = "reversed" // jobs submitted at one instant are in reverse order
 	asGiven  = ", limits as given"
 )
 
-// shakeCase is a state of the log with a shaking and a number of runs.
+// shakeCase is a case to simulate: a state of the log, a shaking and a number of runs.
 type shakeCase struct {
 	state string
 	cfg   shake.Config
 	runs  int
 }
 
-// key returns the identification of the case: the first columns of the CSV.
+// key identifies the case. It is the first columns of its row in the CSV file.
 func (c *shakeCase) key() []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return []string{c.state, c.cfg.Attribute.String(), c.cfg.Level.String(), number(c.cfg.Degree),
 		number(c.cfg.Relative), number(c.cfg.Fraction), strconv.Itoa(c.runs)}
 }
 
-// spread is the distribution of the results of shaken runs around the result of the log itself.
+// spread describes the results of shaken runs, compared with the result of the log itself.
 type spread struct {
 	shake.Summary
 	SD, Min, Max float64
 }
 
-// outcome is the result of a case: the mean bounded slowdown and the mean wait in seconds.
+// outcome is the result of a case: the spreads of the mean bounded slowdown and of the mean wait in seconds.
 type outcome struct{ slowdown, wait spread }
 
-// shakenColumns returns the columns of the CSV.
+// shakenColumns returns the names of the columns in the CSV file.
 func shakenColumns() []string {
 	out := []string{"state", "attribute", "level", "degree", "relative", "fraction", "runs"}
 	for _, measure := range []string{"bounded_slowdown", "wait"} {
@@ -65,7 +66,7 @@ func (s *spread) values() []*float64 {
 	return []*float64{&s.Original, &s.Mean, &s.Low, &s.High, &s.Concentration, &s.SD, &s.Min, &s.Max}
 }
 
-// sdscJobs returns the jobs of SDSC-SP2 that ran, in a state, and the processors of the log.
+// sdscJobs returns the jobs of SDSC-SP2 that ran, in the given state, and the number of processors of the machine.
 func (d *Data) sdscJobs(state string) ([]users.Job, int, error) {
 	l, err := d.log(sdsc)
 	if err != nil {
@@ -84,7 +85,7 @@ func (d *Data) sdscJobs(state string) ([]users.Job, int, error) {
 	return jobs, int(l.header.MaxProcs), nil
 }
 
-// run simulates a case.
+// run simulates a case and returns its outcome.
 func (d *Data) run(c *shakeCase) (out outcome, err error) {
 	jobs, procs, err := d.sdscJobs(c.state)
 	if err != nil {
@@ -114,7 +115,7 @@ func (d *Data) run(c *shakeCase) (out outcome, err error) {
 	return out, err
 }
 
-// spreadOf summarizes one of the measures.
+// spreadOf returns the spread of one measure, which the function of selects.
 func spreadOf(original ouaknine.Means, results []ouaknine.Means,
 	of func(ouaknine.Means) float64) (s spread, err error) {
 	values := make([]float64, len(results))
@@ -126,10 +127,10 @@ func spreadOf(original ouaknine.Means, results []ouaknine.Means,
 	return s, err
 }
 
-// shakenFile is the CSV file of the shaken runs.
+// shakenFile is the name of the CSV file with the outcomes of shaken runs.
 const shakenFile = "shaken.csv"
 
-// readShaken reads a CSV file of outcomes by key. A file that does not exist has none.
+// readShaken reads a CSV file of outcomes, and returns them by key. If the file does not exist, there are none.
 func readShaken(path string) (map[string]outcome, error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,13 +164,14 @@ func readShaken(path string) (map[string]outcome, error) {
 	return out, nil
 }
 
-// complete computes the fields that the CSV lacks.
+// complete sets the fields that are not in the CSV file. runs is the column with the number of runs.
 func (s *spread) complete(runs string) {
-	s.Runs, _ = strconv.Atoi(runs) // the column has a number
+	s.Runs, _ = strconv.Atoi(runs) // 0 if the column is no number
 	s.Span, s.Distance = (s.High-s.Low)/s.Original, (s.Mean-s.Original)/s.Original
 }
 
-// writeShaken writes the known outcomes of cases as a complete file.
+// writeShaken writes the outcomes of those cases that have one. After a crash the file has either the old or the new
+// content.
 func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) error {
 	records := [][]string{shakenColumns()}
 	for i := range cases {
@@ -193,8 +195,8 @@ func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) er
 	return os.Rename(path+".new", path)
 }
 
-// shaken returns the outcomes of cases. It reads them from the CSV, or computes them again if Long is set. After an
-// interruption it continues with the missing ones.
+// shaken returns the outcomes of cases by key. It reads them from the CSV file. With Missing it first computes those
+// that the file lacks. With Long it computes all again, and continues after an interruption.
 func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	path := filepath.Join(d.Folder, shakenFile)
 	if !d.Long && d.Missing {
@@ -226,10 +228,10 @@ func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	if err := os.Remove(unfinished); err != nil {
 		return nil, err
 	}
-	return readShaken(path) // read again, so that the numbers always have the same digits
+	return readShaken(path) // so that the numbers have the digits of the file
 }
 
-// runShaken computes the missing outcomes of cases, and writes all outcomes to a file after each.
+// runShaken computes those outcomes of cases that are missing, and writes all outcomes to a file after each of them.
 func (d *Data) runShaken(cases []shakeCase, outcomes map[string]outcome, path string) error {
 	for i := range cases {
 		c := &cases[i]

@@ -23,7 +23,7 @@ func endOrder(l *tracelog) []int {
 	return order
 }
 
-// series has sizes and runtimes in the order of submission.
+// series has the sizes and the runtimes of jobs, in the order of submission.
 type series struct{ procs, runtime []float64 }
 
 func (l *tracelog) series() (s series) {
@@ -48,10 +48,10 @@ func (s series) learn() (*markov.Chains, error) {
 	return m.Chains(), nil
 }
 
-// figures are the figures of Song's Tables 4, 5 and 6 for a generated series.
+// figures has the figures in Song's Tables 4, 5 and 6 for a generated series.
 type figures struct{ ksProcs, ksRuntime, acProcs, acRuntime, correlation, area float64 }
 
-// figures compares the series with an original.
+// figures computes the figures of a series, compared with the original series.
 func (s series) figures(original series) (f figures, err error) {
 	ours, err := compare.SquashedArea(s.procs, s.runtime)
 	if err != nil {
@@ -146,7 +146,8 @@ func (d *Data) songDimensions() (Table, error) {
 	return t, nil
 }
 
-// draw returns the mean figures of several runs, each with as many jobs as the original.
+// draw returns the means of the figures of several generated series, each with as many jobs as s, which is the
+// original.
 func (s series) draw(c *markov.Chains, runs int, options ...markov.Option) (mean figures, err error) {
 	for seed := range uint64(runs) {
 		g, err := markov.NewGenerator(c, rand.New(rand.NewPCG(seed, 1)), options...)
@@ -172,13 +173,13 @@ func (s series) draw(c *markov.Chains, runs int, options ...markov.Option) (mean
 	return mean, nil
 }
 
-// variant is an interpretation of the paper where it is silent.
+// variant is an interpretation of the paper where it does not say how to compute.
 type variant struct {
 	name    string
 	options []markov.Option
 }
 
-// variants returns the readings. The first is that of the package.
+// variants returns the interpretations. The first is the one that package markov uses.
 func variants() []variant {
 	return []variant{
 		{"rounded to the nearest state", nil},
@@ -189,10 +190,10 @@ func variants() []variant {
 	}
 }
 
-// songRuns is the number of runs over which a figure is averaged.
+// songRuns is the number of generated series over which a figure is averaged.
 const songRuns = 20
 
-// kthDrawn returns KTH's series, and the figures of each reading.
+// kthDrawn returns the series of KTH, and the mean figures of the series generated under each of variants.
 func (d *Data) kthDrawn() (s series, of []figures, err error) {
 	s, c, err := d.kthSeries()
 	if err != nil {
@@ -233,7 +234,7 @@ func (d *Data) songTable4() (Table, error) {
 	return t, nil
 }
 
-// songOthers makes the rows of Tables 3 to 6 for the other available logs.
+// songOthers makes a table with the rows of Table 4 for the other logs at hand.
 func (d *Data) songOthers() (Table, error) {
 	t := Table{Title: "Table 4: generated jobs beside the other logs, means of 5 seeds", Standing: UnderReading}
 	const runs = 5
@@ -308,7 +309,8 @@ func (d *Data) songTable5() (Table, error) {
 	})
 }
 
-// songLogs adds rows for the other available logs of Tables 5 and 6.
+// songLogs calls add for the other logs at hand of Tables 5 and 6, with the figures of the log and the means of
+// generated series.
 func (d *Data) songLogs(add func(label string, raw, drawn figures)) error {
 	for _, log := range []struct{ name, label string }{{lanl, "LANL"}, {paragon, "SDSC-Par-96"}} {
 		l, err := d.log(log.name)

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// These are the logs of the Parallel Workloads Archive, by their file names without the ending.
+// These are the file names, without the ending, of logs in the Parallel Workloads Archive.
 const (
 	kth      = "KTH-SP2-1996-2.1-cln"
 	ctc      = "CTC-SP2-1996-3.1-cln"
@@ -24,28 +24,28 @@ const (
 	saliksik = "DOST-ASTI_COARE-Saliksik-2020-cln"
 )
 
-// Data is the source of the figures.
+// Data has the folders and options with which figures are computed, and the data read so far.
 type Data struct {
 	Shared string // folder of the traces and references
-	Folder string // folder of the page's CSV files and pictures
-	Runs   string // folder in which long studies store their runs, to continue later
-	Long   bool   // compute results that take minutes again
-	// Missing computes results that take minutes if they are not stored yet.
+	Folder string // folder of the CSV files and pictures of the page
+	Runs   string // folder in which long studies store their runs, so that they can continue
+	Long   bool   // compute again the results that take minutes
+	// Missing is true if results that take minutes are computed when they are not stored yet.
 	Missing bool
-	// Say receives progress messages.
+	// Say is called with messages about the progress; nil for none.
 	Say func(format string, args ...any)
 
 	logs      map[string]*tracelog
 	resamples map[string]resampled
 }
 
-// MissingError names missing data.
+// MissingError means that data are missing. Path names them.
 type MissingError struct {
 	Path string
-	Made bool // the data is not shared, but computed with Data.Long
+	Made bool // the data are not shared, but can be computed with Data.Missing or Data.Long
 }
 
-// Error returns a message that says how to get the data.
+// Error returns a message that names the data and says how to get them.
 func (e *MissingError) Error() string {
 	if e.Made {
 		return e.Path + " is not there; -missing makes it"
@@ -53,7 +53,7 @@ func (e *MissingError) Error() string {
 	return e.Path + " is not there; name the folder that holds the shared data with -shared"
 }
 
-// path returns the path of shared data.
+// path returns the path of shared data. It is a MissingError if they do not exist.
 func (d *Data) path(name string) (string, error) {
 	path := filepath.Join(d.Shared, filepath.FromSlash(name))
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -70,7 +70,7 @@ type tracelog struct {
 	records []swf.Record
 }
 
-// log reads a log at its first use.
+// log returns a log, which it reads at the first call.
 func (d *Data) log(name string) (*tracelog, error) {
 	if l, ok := d.logs[name]; ok {
 		return l, nil
@@ -102,7 +102,7 @@ func (d *Data) log(name string) (*tracelog, error) {
 	return l, nil
 }
 
-// columns returns the records that keep accepts, in the form for Lublin and Feitelson's fits.
+// columns returns the records for which keep returns true, in the form that the fits of package hypergamma need.
 func (l *tracelog) columns(keep func(*swf.Record) bool) hypergamma.Jobs {
 	var j hypergamma.Jobs
 	start := l.header.Start()
@@ -124,12 +124,15 @@ func floats(procs []int) []float64 {
 	return out
 }
 
-// ran reports whether a job counts for Song: it has processors and a runtime. Zakay also counts runtimes of 0.
+// ran reports whether a job counts in the tables of Song: its processors and its runtime are above 0. Zakay's also
+// count runtimes of 0 (see counts).
 func ran(r *swf.Record) bool { return r.Runtime > 0 && r.Allocated > 0 }
 
-// trace returns the log as Zakay counts it: with allocated processors and recorded runtimes.
+// trace returns the log in the form for package users, as Zakay's paper counts: with allocated processors and recorded
+// runtimes.
 func (l *tracelog) trace(name string) users.Trace {
-	// The header's time is the start, as in the paper; waitcast resample needs --start header for that.
+	// The log begins at the time in the header, as in the paper. The command waitcast resample needs --start header for
+	// that.
 	t := users.Trace{Name: name, Start: 0}
 	for i := range l.records {
 		r := &l.records[i]
@@ -145,13 +148,13 @@ func (l *tracelog) trace(name string) users.Trace {
 	return t
 }
 
-// number formats a figure with a number of decimals.
+// number formats a figure with the given number of decimals.
 func number(x float64, digits int) string { return fmt.Sprintf("%.*f", digits, x) }
 
-// percent formats a difference as a share.
+// percent formats a share in percent, with its sign.
 func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 
-// All computes all sections. A section states which shared data is missing. Any other error is returned.
+// All computes all sections. If shared data are missing, the section says so; any other error is returned.
 func (d *Data) All() ([]Section, error) {
 	var out []Section
 	for _, make := range []func() (Section, error){
@@ -173,7 +176,8 @@ func (d *Data) say(format string, args ...any) {
 	}
 }
 
-// gather adds the tables to a section. If shared data is missing for a table, it adds a note instead.
+// gather makes tables and adds them to the section. If data are missing for a table, a text in s.Missing says so
+// instead.
 func (s *Section) gather(tables ...func() (Table, error)) error {
 	for _, make := range tables {
 		t, err := make()

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// zakay makes the section on the reproducible parts of Zakay and Feitelson 2013.
+// zakay makes the section on those parts of Zakay and Feitelson 2013 that the logs at hand allow.
 func (d *Data) zakay() (Section, error) {
 	s := Section{
 		Title: "Zakay and Feitelson 2013: resampling by users", Paper: "Zakay and Feitelson 2013",
@@ -33,15 +33,15 @@ func (d *Data) zakay() (Section, error) {
 // poolCount is a number of users and of their jobs.
 type poolCount struct{ users, jobs int }
 
-// String formats users and jobs.
+// String returns the two numbers, separated by a comma.
 func (p poolCount) String() string { return fmt.Sprintf("%d, %d", p.users, p.jobs) }
 
-// zakayLog has a log's rows in the paper's tables.
+// zakayLog has the rows of one log in the tables of the paper.
 type zakayLog struct {
 	name, label, version  string
 	users, jobs           int // Table I
 	longTerm, temporary   poolCount
-	with8                 poolCount  // temporary users by an independent program; no users if it was not run
+	with8                 poolCount  // temporary users by an independent program; zero if it was not run
 	locality, resampled   [3]float64 // Table VI: runtime, max runtime, CPU number
 	localityBound         float64
 	hurst, hurstResampled float64 // Table VII
@@ -97,7 +97,7 @@ func (d *Data) zakayTable1() (Table, error) {
 	return t, nil
 }
 
-// near reports whether numbers of users differ by at most 1 and numbers of jobs by at most 0.15 %.
+// near reports whether two counts are nearly equal: the users differ by at most 1, and the jobs by at most 0.15 %.
 func near(got, want poolCount) bool {
 	return math.Abs(float64(got.users-want.users)) <= 1 && math.Abs(float64(got.jobs)/float64(want.jobs)-1) <= .0015
 }
@@ -145,7 +145,8 @@ func (d *Data) zakayTable5() (Table, error) {
 	return t, nil
 }
 
-// character has the localities of Table VI (runtime, max runtime, CPU number), and the Hurst parameter of Table VII.
+// character has the measures of one workload: the localities of Table VI (of runtime, max runtime and CPU number), and
+// the Hurst parameter of Table VII.
 type character struct {
 	depths [3]float64
 	hurst  float64
@@ -180,13 +181,13 @@ func measure(jobs []users.Job, from float64) (c character, err error) {
 	return c, err
 }
 
-// resampled has the characters of a log and of eight workloads resampled from it.
+// resampled has the character of a log, and the characters of eight workloads that were resampled from it.
 type resampled struct {
 	original character
 	of       []character
 }
 
-// resample computes a log's characters.
+// resample returns the characters of a log and of the workloads resampled from it. The first call computes them.
 func (d *Data) resample(name string) (r resampled, err error) {
 	if r, ok := d.resamples[name]; ok {
 		return r, nil
@@ -225,7 +226,7 @@ func (d *Data) resample(name string) (r resampled, err error) {
 	return r, nil
 }
 
-// over returns mean and standard deviation of a value over the resampled workloads.
+// over returns the mean and the standard deviation, over the resampled workloads, of the value that f returns.
 func (r *resampled) over(f func(character) float64) (mean, sd float64) {
 	values := make([]float64, len(r.of))
 	for i, c := range r.of {
@@ -317,7 +318,7 @@ func (d *Data) zakayLoads() (Table, error) {
 	return t, nil
 }
 
-// work returns the processor seconds of the jobs that ran.
+// work returns the processor-seconds of the jobs that count.
 func (l *tracelog) work() (sum float64) {
 	for i := range l.records {
 		if r := &l.records[i]; counts(r) {
@@ -327,5 +328,5 @@ func (l *tracelog) work() (sum float64) {
 	return sum
 }
 
-// counts reports whether a job counts for Zakay.
+// counts reports whether a job counts in the tables of Zakay: it has processors, and its runtime is known.
 func counts(r *swf.Record) bool { return r.Allocated > 0 && r.Runtime >= 0 }

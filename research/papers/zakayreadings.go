@@ -9,16 +9,17 @@ import (
 	"github.com/waitcast/waitcast/workload/compare"
 )
 
-// depthReading is an interpretation of the paper's locality by stack depth.
+// depthReading is an interpretation of locality by stack depth, as the paper defines it: values are kept in a stack,
+// and a value that is near one in the stack has the depth of that one.
 type depthReading struct {
 	name      string
-	ofValue   bool // the tolerance is relative to the new value, not to the stack's
-	renew     bool // the new value replaces the one that it is near
-	from      int  // depth of the top
-	missAtEnd bool // a value that is not in the stack counts as the stack's size
+	ofValue   bool // the tolerance is relative to the new value, not to that in the stack
+	renew     bool // the new value replaces the one that it is near to
+	from      int  // depth of the top of the stack
+	missAtEnd bool // a value that is near none in the stack counts, with the size of the stack as its depth
 }
 
-// depth returns the mean depth of the values that are within 5 % of one in the stack.
+// depth returns the mean depth of the values that are within 5 % of a value in the stack.
 func (r *depthReading) depth(values []float64) float64 {
 	const tolerance = .05
 	var stack []float64
@@ -49,7 +50,7 @@ func (r *depthReading) depth(values []float64) float64 {
 	return sum / n
 }
 
-// depthReadings adds the results for the runtimes of KTH in Table VI under other readings.
+// depthReadings adds a text with the results for the runtimes of KTH in Table VI under other readings.
 func (d *Data) depthReadings(t *Table) error {
 	l, err := d.log(kth)
 	if err != nil {
@@ -73,7 +74,7 @@ func (d *Data) depthReadings(t *Table) error {
 	return nil
 }
 
-// hurstReadings adds the results for the originals in Table VII with other bins.
+// hurstReadings adds a text with the results for the recorded logs in Table VII with bins of other lengths.
 func (d *Data) hurstReadings(t *Table) error {
 	var all []string
 	for _, hours := range []float64{1, 2, 3, 6, 12} {

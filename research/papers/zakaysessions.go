@@ -11,17 +11,17 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// sessionRow is a row of Tables II to IV. It compares pairs of jobs at the distances 0 and 1, and 1 and 2, in sessions:
-// the shares of users whose jobs are more similar at the shorter distance, equally similar, and more similar at the
-// longer one.
+// sessionRow is a row of Tables II to IV. It has two comparisons: of pairs of jobs in the same session with pairs one
+// session apart, and of pairs one session apart with pairs two sessions apart. Each has the shares of users whose jobs
+// are more similar at the shorter distance, equally similar, and more similar at the longer one.
 type sessionRow [2][3]float64
 
 // sessionTable is one of Tables II to IV.
 type sessionTable struct {
 	title string
 	of    func(*swf.Record) float64
-	rows  map[string]sessionRow // by the log's label
-	// reason is the reason for its deviation.
+	rows  map[string]sessionRow // by the label of the log
+	// reason explains how the results deviate from the table.
 	reason string
 }
 
@@ -68,18 +68,18 @@ func sessionTables() []sessionTable {
 	}
 }
 
-// sessionReading is an interpretation of the paper's similarity of sessions.
+// sessionReading is an interpretation of the similarity of sessions in the paper.
 type sessionReading struct {
 	name string
-	// gap is the minimum time in seconds between two sessions: from the last submission, or with byEnds from the last
-	// end, to the next submission.
+	// A session ends if no submission follows within gap seconds after its last submission, or with byEnds after the
+	// last end of its jobs.
 	gap    float64
 	byEnds bool
-	least  int  // minimum number of sessions of a user who counts
-	pooled bool // average over all pairs of jobs instead of over pairs of sessions
+	least  int  // users with fewer sessions do not count
+	pooled bool // average over all pairs of jobs, not first over each pair of sessions
 }
 
-// alike returns the paper's similarity of two values: the smaller divided by the larger.
+// alike returns the similarity of two values by the paper: the smaller divided by the larger.
 func alike(a, b float64) float64 {
 	switch {
 	case a == b:
@@ -90,7 +90,7 @@ func alike(a, b float64) float64 {
 	return min(a, b) / max(a, b)
 }
 
-// split returns the indexes at which the sessions of a user begin, followed by the number of jobs.
+// split returns the indexes in jobs, those of one user, at which sessions begin, and after them the number of jobs.
 func (r *sessionReading) split(jobs []*swf.Record) (starts []int) {
 	end := math.Inf(-1)
 	for i, j := range jobs {
@@ -107,8 +107,8 @@ func (r *sessionReading) split(jobs []*swf.Record) (starts []int) {
 	return append(starts, len(jobs))
 }
 
-// similarities returns the mean similarities of a user's jobs that are 0, 1 and 2 sessions apart, and whether there are
-// such jobs.
+// similarities returns the mean similarities between jobs of a user that are 0, 1 and 2 sessions apart. ok is false if
+// the user has too few sessions or lacks such jobs.
 func (r *sessionReading) similarities(jobs []*swf.Record, of func(*swf.Record) float64) (mean [3]float64, ok bool) {
 	starts := r.split(jobs)
 	if len(starts)-1 < r.least {
@@ -145,7 +145,7 @@ func (r *sessionReading) similarities(jobs []*swf.Record, of func(*swf.Record) f
 	return mean, true
 }
 
-// shares returns a row of the table, and the number of users in it.
+// shares returns a row of a table, and the number of users who count in it. of selects the attribute that is compared.
 func (r *sessionReading) shares(byUser [][]*swf.Record, of func(*swf.Record) float64) (row sessionRow, n int) {
 	for _, jobs := range byUser {
 		mean, ok := r.similarities(jobs, of)
@@ -165,7 +165,7 @@ func (r *sessionReading) shares(byUser [][]*swf.Record, of func(*swf.Record) flo
 	return row, n
 }
 
-// byUser returns the jobs that count, by user, each user's in the order of submission.
+// byUser returns a list for each user, with the user's jobs that count, in the order of submission.
 func (l *tracelog) byUser() (out [][]*swf.Record) {
 	of := map[int64]int{}
 	for i := range l.records {
@@ -187,7 +187,7 @@ func (l *tracelog) byUser() (out [][]*swf.Record) {
 	return out
 }
 
-// sessionReadings returns the readings. The tables show the first.
+// sessionReadings returns the readings. The tables show the results of the first one.
 func sessionReadings() []sessionReading {
 	const minutes = 60
 	return []sessionReading{
@@ -200,8 +200,8 @@ func sessionReadings() []sessionReading {
 	}
 }
 
-// sessionBound is the maximum difference of a share from the paper's. It was set before the first run, for another
-// reading.
+// sessionBound is the promised maximum difference between a share and that in the paper. It was set before the first
+// run, for another reading.
 const sessionBound = .05
 
 // zakaySessions makes one of Tables II to IV.
@@ -243,10 +243,10 @@ func (d *Data) zakaySessions(of *sessionTable) (Table, error) {
 	return t, nil
 }
 
-// threeShares formats the shares of a row.
+// threeShares formats the three shares of a comparison.
 func threeShares(x [3]float64) string { return fmt.Sprintf("%.3f, %.4f, %.3f", x[0], x[1], x[2]) }
 
-// farthest returns the largest difference of two rows.
+// farthest returns the largest difference between the shares of two comparisons.
 func farthest(a, b [3]float64) (most float64) {
 	for i := range a {
 		most = max(most, math.Abs(a[i]-b[i]))

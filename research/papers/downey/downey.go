@@ -1,6 +1,7 @@
-// Package downey repeats the test of Downey's paper ("Predicting queue times on space-sharing parallel computers",
-// UCB/CSD-96-906, 1996, section 6). It uses a log of the same machine, the Paragon of the San Diego Supercomputer
-// Center, from the next year: SDSC-Par-1996-3.1-cln of the Parallel Workloads Archive.
+// Package downey repeats the test in section 6 of Downey's paper ("Predicting queue times on space-sharing parallel
+// computers", UCB/CSD-96-906, 1996). The paper's log of 1995 is not at hand. The package uses the log of the same
+// machine, the Paragon of the San Diego Supercomputer Center, for 1996: SDSC-Par-1996-3.1-cln of the Parallel Workloads
+// Archive.
 package downey
 
 import (
@@ -15,11 +16,12 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Procs is the number of processors on which the paper schedules batch jobs (section 6).
+// Procs is the number of processors on which the paper simulates batch jobs (section 6).
 const Procs = 368
 
-// Class returns Downey's class of a job. Classes are queues by the last letter of their names, with separate classes
-// for one-processor jobs except in interactive and standby. A job that belongs to no class gets the name of its queue.
+// Class returns Downey's class of a job. The queues interactive and standby are classes. In the other queues
+// one-processor jobs are a class, and the class of larger jobs follows from the last letter of the queue's name. A job
+// that belongs to no class gets the name of its queue.
 func Class(queue string, procs int64) string {
 	switch {
 	case queue == "interactive" || queue == "standby":
@@ -36,8 +38,8 @@ func Class(queue string, procs int64) string {
 	return queue
 }
 
-// Printed returns the law of a class in Downey's Table 2, from 1995. For a class without a law there, such as standby
-// queues without a letter, it returns the law of the medium class.
+// Printed returns the law of a class in Downey's Table 2, which is from 1995. For a class that the table lacks, such as
+// standby, it returns the law of the class medium.
 func Printed(class string) uniformlog.Model {
 	switch class {
 	case "sequential":
@@ -50,14 +52,14 @@ func Printed(class string) uniformlog.Model {
 	return uniformlog.Model{B0: -.50, B1: .14}
 }
 
-// Batch1996 schedules the batch jobs that were submitted from 1 January to 15 May 1996 by strict first come, first
-// served on [Procs] processors. It returns the jobs in order of their starts, and their printed laws by ID. Times are
-// in seconds from the log's beginning.
+// Batch1996 simulates the batch jobs that were submitted from 1 January to 15 May 1996, under strict first come, first
+// served on [Procs] processors. It returns the jobs in order of their starts, and by ID the laws that [Printed] returns
+// for them. Times are in seconds from the beginning of the log.
 func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]headqueue.Lifetime, error) {
 	return Batch1996As(h, records, Printed)
 }
 
-// Batch1996As is like Batch1996, with other laws: the function printed returns the law of each class.
+// Batch1996As is like Batch1996, but the law of a class is the one that the function printed returns.
 func Batch1996As(h *swf.Header, records []swf.Record, printed func(class string) uniformlog.Model) ([]simulator.Job,
 	map[int64]headqueue.Lifetime, error) {
 	since := func(month time.Month, day int) float64 {
@@ -71,7 +73,7 @@ func Batch1996As(h *swf.Header, records []swf.Record, printed func(class string)
 	laws := map[int64]headqueue.Lifetime{}
 	for i := range records {
 		r := &records[i]
-		const batch = 2 // number of the partition in the log
+		const batch = 2 // number of the batch partition in the log
 		submit := float64(r.Submit)
 		if r.Runtime <= 0 || r.Allocated < 1 || r.Allocated > Procs || submit < from || submit >= to ||
 			r.Partition != batch {
@@ -93,13 +95,13 @@ func Batch1996As(h *swf.Header, records []swf.Record, printed func(class string)
 	return jobs, laws, err
 }
 
-// Pairs are forecasts and the waits that followed, as natural logarithms of seconds.
+// Pairs has forecasts and the waits that followed, as natural logarithms of seconds.
 type Pairs struct{ Forecast, Wait []float64 }
 
 // AtHead forecasts every job that must wait at the head of the queue on a machine with procs processors. It returns the
-// forecasts and waits by method (see [headqueue.NameA] and its neighbors). The jobs are in order of their starts, under
-// strict first come, first served. A case is left out for a method that has no forecast, for example if all running
-// jobs are older than their laws allow. Forecasts under a second count as one second.
+// forecasts and the waits by method (see [headqueue.NameA] and its neighbors). The jobs are in order of their starts,
+// under strict first come, first served. A job is left out for a method that cannot forecast it, for example because
+// all running jobs are older than their laws allow. Forecasts below a second count as one second.
 func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) map[string]Pairs {
 	out := map[string]Pairs{}
 	var calc headqueue.Calc
@@ -136,9 +138,9 @@ func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) 
 	return out
 }
 
-// Heads returns two numbers for each job that waits at the head of the queue: the number of processors that are
-// missing, and the number of running jobs that each hold at least that many (n' and benefactors in the paper's Table
-// 4). The jobs are in order of their starts.
+// Heads returns two numbers for each job that waits at the head of the queue: how many processors it lacks, and how
+// many running jobs hold at least that many processors each (n' and benefactors in Table 4 of the paper). The jobs are
+// in order of their starts.
 func Heads(jobs []simulator.Job, procs int) (missing, benefactors []float64) {
 	var running []simulator.Job
 	for i := 1; i < len(jobs); i++ {

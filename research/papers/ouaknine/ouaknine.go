@@ -1,6 +1,7 @@
-// Package ouaknine is the test bed of Ouaknine's thesis ("Reducing performance evaluation sensitivity and variability
-// by input shaking", The Hebrew University, 2007, chapters 5 and 6). It simulates the log SDSC-SP2-1998-4.2-cln of the
-// Parallel Workloads Archive, unchanged or with one of the two accidental changes of chapter 6, under EASY backfilling.
+// Package ouaknine repeats the simulations of Ouaknine's thesis ("Reducing performance evaluation sensitivity and
+// variability by input shaking", The Hebrew University, 2007, chapters 5 and 6). It simulates the log
+// SDSC-SP2-1998-4.2-cln of the Parallel Workloads Archive under EASY backfilling, unchanged or with one of the two
+// accidental changes of chapter 6 ([Truncated], [Reversed]).
 package ouaknine
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Butterfly is the number of the job with an estimate of 64,800 s on 9 processors that ran for 30 s more (section 6.1).
+// Butterfly is the number of the job in section 6.1 that ran on 9 processors, 30 s longer than its estimate of 64,800
+// s.
 const Butterfly = 64241
 
 const (
@@ -23,8 +25,8 @@ const (
 	itsRuntime = 64_830
 )
 
-// Jobs returns the jobs that ran, in order of the log. Index is the job's number. An estimate below the runtime is
-// raised to the runtime. If asGiven is true, the user's estimate is kept, and such a job exceeds it.
+// Jobs returns the jobs that ran, in the order of the log. Index is the job's number. An estimate below the runtime is
+// raised to the runtime, unless asGiven is true: then such a job exceeds its estimate.
 func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	var jobs []users.Job
 	for i := range records {
@@ -44,8 +46,8 @@ func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	return jobs
 }
 
-// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter, with the same estimate. It returns
-// an error if that job is not the one in the thesis.
+// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter and has the same estimate. It is an
+// error if the job with that number is not the one in the thesis.
 func Truncated(jobs []users.Job) ([]users.Job, error) {
 	out := slices.Clone(jobs)
 	i := slices.IndexFunc(out, func(j users.Job) bool { return j.Index == Butterfly })
@@ -72,22 +74,22 @@ func Reversed(jobs []users.Job) []users.Job {
 	return out
 }
 
-// Means are the measures of the thesis over all jobs: the bounded slowdown, max(1, (wait + runtime) / max(10 s,
-// runtime)), and the wait in seconds.
+// Means has the measures of the thesis, as means over all jobs: the bounded slowdown, max(1, (wait + runtime) / max(10
+// s, runtime)), and the wait in seconds.
 type Means struct{ Slowdown, Wait float64 }
 
-// Simulate simulates jobs, in order of submission, under EASY on procs processors. A job that requests more gets all of
-// them.
+// Simulate simulates jobs, in order of submission, under EASY on procs processors. A job that requests more gets procs
+// processors.
 func Simulate(jobs []users.Job, procs int) (Means, error) { return simulate(jobs, procs, nil) }
 
-// SimulateWindow simulates like Simulate, but plans with the mean of the last k runtimes of the user's ended jobs
-// instead of the estimate (section 6.4). It uses the estimate until one of the user's jobs has ended, and never plans
-// with more than the estimate.
+// SimulateWindow simulates like Simulate, but EASY plans with another runtime than the estimate: the mean runtime of
+// the user's last k jobs that have ended, at most the estimate (section 6.4). Until one of the user's jobs has ended,
+// it plans with the estimate.
 func SimulateWindow(jobs []users.Job, procs, k int) (Means, error) {
 	return simulate(jobs, procs, &window{k: k, last: map[int64][]float64{}})
 }
 
-// window has the last k runtimes of each user.
+// window has the last k runtimes of each user, in seconds.
 type window struct {
 	k    int
 	last map[int64][]float64
@@ -98,7 +100,7 @@ func (w *window) ended(j *simulator.Job) {
 	w.last[j.User] = l[max(0, len(l)-w.k):]
 }
 
-// estimate returns the mean of the user's last runtimes, at most the estimate.
+// estimate returns the runtime with which EASY plans for a job (see SimulateWindow).
 func (w *window) estimate(j *simulator.Job) float64 {
 	l := w.last[j.User]
 	if len(l) == 0 {
@@ -111,8 +113,8 @@ func (w *window) estimate(j *simulator.Job) float64 {
 	return max(1, min(sum/float64(len(l)), j.Estimate))
 }
 
-// Bad returns a copy of the jobs in which the estimates are uniform between the runtime R and (f + 1) R (section 6.5).
-// The same random numbers are used for all f.
+// Bad returns a copy of the jobs in which estimates are drawn uniformly between the runtime R of the job and (f + 1) R
+// (section 6.5). The random numbers are the same for all f.
 func Bad(jobs []users.Job, f float64) []users.Job {
 	rng := rand.New(rand.NewPCG(1, 5))
 	out := slices.Clone(jobs)
@@ -122,8 +124,8 @@ func Bad(jobs []users.Job, f float64) []users.Job {
 	return out
 }
 
-// simulate simulates jobs. If there is a window, it advances the clock to each job's submission first, so that the
-// runtimes of the jobs that have ended by then are known.
+// simulate simulates jobs. With a window it advances the clock to the submission of each job before it submits the job,
+// so that the runtimes of the jobs that have ended by then are known.
 func simulate(jobs []users.Job, procs int, w *window) (Means, error) {
 	i := 0
 	next := func() (simulator.Job, bool) {
