@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// kth returns the trace of the given number of first jobs of the log KTH-SP2.
+// kth returns a trace with the first jobs of the log KTH-SP2, as many as given.
 func kth(t *testing.T, jobs int) *backtest.Trace {
 	t.Helper()
 	all, err := backtest.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), "KTH-SP2-1996-2.1-cln")
@@ -24,8 +24,8 @@ func kth(t *testing.T, jobs int) *backtest.Trace {
 }
 
 // TestRun proves that a run that leaves nothing out has the same losses over the same jobs as a backtest, and that
-// forecasts change if something is left out. An expert that is left out no longer influences the forecasts, but its own
-// score stays the same.
+// forecasts change if something is left out. An expert that is left out no longer affects the forecasts, but its own
+// loss stays the same.
 func TestRun(t *testing.T) {
 	log := kth(t, 900)
 	all := map[string]*Result{}
@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Downey = true // as in a backtest: these methods may have some weight in the served forecast
+	cfg.Downey = true // as in a backtest: Downey's methods may have some weight in forecasts
 	like, err := replay(log, Nothing, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOracleKnows proves that the oracle of runtimes returns a job's runtime in the log, and NaN if it is not known.
+// TestOracleKnows proves that the oracle of runtimes returns the runtime that a job has in the log, NaN if the log does
+// not have it.
 func TestOracleKnows(t *testing.T) {
 	log := &backtest.Trace{Jobs: []backtest.Job{
 		{Starts: true, Ends: true, Start: 10, End: 70}, {Starts: true, Start: 20}, {Key: 7, Starts: true, Ends: true},
@@ -90,7 +91,8 @@ func TestOracleKnows(t *testing.T) {
 	}
 }
 
-// result returns a run with one job on each day, which has the given loss at every level.
+// result returns the result of a run with one job on each day. losses has the loss of each job, which is the same at
+// all levels.
 func result(variant string, losses ...float64) *Result {
 	r := &Result{Trace: "made-up", Variant: variant, Jobs: len(losses), Days: map[int]*Loss{},
 		Experts: map[string]*Loss{"trees": {N: 1, Sum: []float64{1, .5, .25}}},
@@ -101,8 +103,8 @@ func result(variant string, losses ...float64) *Result {
 	return r
 }
 
-// TestChange checks a change that was computed by hand: the losses of two weeks, 7 and 7, become 7 and 14. The ratio is
-// 1.5. The residuals are 7 - 10.5 and 14 - 10.5, so that the error is sqrt((3.5² + 3.5²) x 2/1) / 14 = .5.
+// TestChange checks a change that was worked out by hand: the losses of two weeks, 7 and 7, become 7 and 14. The ratio
+// is 1.5. The residuals are 7 - 10.5 and 14 - 10.5, so the error is sqrt((3.5² + 3.5²) x 2/1) / 14 = .5.
 func TestChange(t *testing.T) {
 	nothing := result(Nothing, slices.Repeat([]float64{1}, 14)...)
 	more := result("gates", append(slices.Repeat([]float64{1}, 7), slices.Repeat([]float64{2}, 7)...)...)
@@ -119,7 +121,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestStudyGoesOn proves that a study computes only those runs whose results are missing, that its page can be written
+// TestStudyGoesOn proves that a study performs only the runs whose results are missing, that its page can be written
 // from the existing results, and that a damaged result is an error that names the file.
 func TestStudyGoesOn(t *testing.T) {
 	s := &Study{Folder: t.TempDir(), Traces: []string{"/nowhere/made-up.swf.gz"}, Variants: []string{Nothing, "gates"}}
@@ -138,8 +140,8 @@ func TestStudyGoesOn(t *testing.T) {
 	}
 	for _, want := range []string{
 		"## made-up", "| nothing | 1.0000 | 1.0000 | 1.0000 |",
-		// The losses are 10 and 8 in total. By week they are 7 and 3 against 7 and 1, so that the residuals are -1.75
-		// and 1.75 and the error is sqrt(2 x 6.125) / 8 = .4375.
+		// The losses are 10 and 8 in total. By week they are 7 and 3 against 7 and 1. So the residuals are -1.75 and
+		// 1.75, and the error is sqrt(2 x 6.125) / 8 = .4375.
 		"| gates | 1.2500 (+25.0 ± 43.8) |", "| trees | 1 | 1.0000 | 0.5000 | 0.2500 | 0.75 | 0.50 | 1.00 |",
 	} {
 		if !strings.Contains(page, want) {
@@ -148,7 +150,7 @@ func TestStudyGoesOn(t *testing.T) {
 	}
 	s.Progress = nil
 	s.Variants = append(s.Variants, "priority")
-	if err := s.Run(); err == nil { // the run fails because its log is missing
+	if err := s.Run(); err == nil { // the missing run is tried, and fails because there is no such log
 		t.Error("a variant without a result is not run")
 	}
 	path := filepath.Join(s.Folder, "made-up", "half", "gates.json")

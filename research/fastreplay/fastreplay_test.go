@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// trace returns jobs of 200 s on 4 processors, started first come, first served. They arrive in bursts, on average one
-// every 60 s.
+// trace returns a trace with the given number of jobs of 200 s, which start first come, first served on a machine of 4
+// processors. They arrive in bursts, on average one every 60 s.
 func trace(jobs int) *backtest.Trace {
 	t := &backtest.Trace{Name: "made up", Procs: 4}
 	var free [4]float64
@@ -24,8 +24,8 @@ func trace(jobs int) *backtest.Trace {
 	return t
 }
 
-// TestRun proves that a plan in which all jobs are forecast in full has the same loss as an exact replay, to the last
-// bit, that another plan has another loss, and that jobs before the cut are not scored.
+// TestRun proves that a plan by which all jobs are followed in full gives the same losses as an exact replay, to the
+// last bit, that another plan gives other losses, and that the first Cut jobs are not scored.
 func TestRun(t *testing.T) {
 	log := trace(900)
 	exact, err := Run(log, Options{Exact: true, Cut: 600})
@@ -49,8 +49,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRatios compares the ratios of two runs' losses with those computed by hand. Only jobs that both runs scored
-// count.
+// TestRatios compares the ratios of the losses of two runs with ratios worked out by hand. Only jobs that both runs
+// have scored count.
 func TestRatios(t *testing.T) {
 	a := [][]float64{{1, 1, 1, 1}, nil, {3, 5, 7, 2}, {9, 9, 9, 9}}
 	b := [][]float64{{2, 2, 2, 2}, {8, 8, 8, 8}, {2, 4, 2, 4}}
@@ -65,7 +65,8 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// TestCopies proves that the copies of a trace follow each other at a distance of whole weeks and have its waits.
+// TestCopies proves that the copies of a trace are whole weeks apart, and that their jobs have the waits of the
+// original.
 func TestCopies(t *testing.T) {
 	log := trace(50)
 	c, err := Copies(log, 3)

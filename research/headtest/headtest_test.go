@@ -25,9 +25,9 @@ func load(t testing.TB, name string) *Trace {
 	return tr
 }
 
-// TestHeadOfQueue compares the correlations on real logs with expected ones. Those expected of waitcast are targets.
-// Those expected of Downey's combined predictor come from a prototype of his method; a difference of 0.03 is allowed,
-// because his windows are not known. The correlations on CTC-SP2 and LANL-CM5 are only reported.
+// TestHeadOfQueue compares correlations on real logs with expected ones. For waitcast the expected correlations are
+// targets. For Downey's combined predictor they come from a prototype of his method; a difference of 0.03 is allowed,
+// because the lengths of his windows are not known. The correlations on CTC-SP2 and LANL-CM5 are only reported.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -83,9 +83,9 @@ func TestHeadOfQueue(t *testing.T) {
 	}
 }
 
-// TestNoLeakage proves that forecasts use only the past. It changes everything after an instant: there are no later
-// submissions, and the jobs that are running or waiting then end at other times. All forecasts made up to that instant
-// stay the same to the last bit.
+// TestNoLeakage proves that forecasts use only the past. It changes everything after an instant: later submissions are
+// missing, and the jobs that run or wait at the instant end at other times. All forecasts made up to the instant stay
+// the same to the last bit.
 func TestNoLeakage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -129,8 +129,8 @@ func TestNoLeakage(t *testing.T) {
 	}
 }
 
-// cut returns a copy of the trace that differs after the instant: later submissions are missing, and jobs that have not
-// ended get other runtimes.
+// cut returns a copy of the trace that differs after the instant at: later submissions are missing, and jobs that have
+// not ended by then get other runtimes.
 func cut(t *testing.T, trace *Trace, at float64, rng *rand.Rand) *Trace {
 	t.Helper()
 	jobs, err := trace.schedule()
@@ -150,7 +150,7 @@ func cut(t *testing.T, trace *Trace, at float64, rng *rand.Rand) *Trace {
 	return out
 }
 
-// TestCampaignsEndTogether proves that DefaultRho agrees with traces: the remaining lifetimes of jobs that run at the
+// TestCampaignsEndTogether proves that DefaultRho agrees with traces: the residual lifetimes of jobs that run at the
 // same time are correlated if the jobs have the same user, and hardly correlated otherwise.
 func TestCampaignsEndTogether(t *testing.T) {
 	if testing.Short() {
@@ -181,8 +181,8 @@ func TestCampaignsEndTogether(t *testing.T) {
 	}
 }
 
-// campaigns turns the remaining lifetimes of running jobs into normal scores and collects their products for pairs of
-// jobs that run at the same time.
+// campaigns is a watcher that converts the residual lifetimes of running jobs to normal scores, and adds up the
+// products of these for pairs of jobs that run at the same time.
 type campaigns struct {
 	laws                       *residual.Model
 	same, sames, other, others float64

@@ -25,8 +25,8 @@ not a job
 6 300 0 5 1 -1 -1 1 -1 -1 1 8 -1 -1 1 -1 -1 -1
 `
 
-// TestRead proves that Read leaves out invalid lines and jobs that never ran, cuts a job's size to that of the machine,
-// and raises a runtime of 0 to 1 s.
+// TestRead proves that Read leaves out invalid lines and jobs that never ran, reduces the size of too large jobs to
+// that of the machine, and raises a runtime of 0 to 1 s.
 func TestRead(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// recorder records the calls of a replay.
+// recorder is a watcher that records its calls.
 type recorder struct {
 	events []string
 	asks   []ask
@@ -66,9 +66,9 @@ func (r *recorder) asked(a *ask) error {
 	return nil
 }
 
-// TestReplayByHand checks a replay by hand. Job 4 needs the whole machine and waits at the head from its submission at
-// 30 until job 1 ends at 100. Job 5 reaches the head when job 4 starts, and waits a second. Job 6 finds the machine
-// empty.
+// TestReplayByHand compares a replay with one worked out by hand. Job 4 needs the whole machine and waits at the head
+// from its submission at 30 until job 1 ends at 100. Job 5 reaches the head when job 4 starts, and waits one second.
+// Job 6 finds the machine empty.
 func TestReplayByHand(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -96,9 +96,9 @@ func TestReplayByHand(t *testing.T) {
 	}
 }
 
-// TestAsksAreConsistent checks random jobs under strict first come, first served. At each question the free processors
-// and those of the running jobs add up to the machine, the job lacks at least one processor, and the wait is that of
-// the schedule.
+// TestAsksAreConsistent proves three properties of each ask with random jobs: the free processors and those of the
+// running jobs add up to the machine, the job lacks at least one processor, and the wait is that of the schedule under
+// strict first come, first served.
 func TestAsksAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trace := &Trace{Procs: 16}
@@ -142,7 +142,7 @@ func TestAsksAreConsistent(t *testing.T) {
 	})
 }
 
-// TestScoreByHand compares the scores of four forecasts with scores that were computed by hand.
+// TestScoreByHand compares the scores of four forecasts with scores that were worked out by hand.
 func TestScoreByHand(t *testing.T) {
 	var c tally
 	c.add(0, []float64{0, 60, 120, 180})
@@ -155,7 +155,7 @@ func TestScoreByHand(t *testing.T) {
 		t.Errorf("n %d, coverage %v", s.N, s.Coverage)
 	}
 	// Two of the four medians are wrong: one is too long by ln(240/120) = ln 2, the other too short by ln(600/120) = ln
-	// 5. The loss of a median is half its error.
+	// 5. The loss of a median is half its error on this scale.
 	if want := (math.Ln2 + math.Log(5)) / 8; math.Abs(s.LogPinball["0.5"]-want) > 1e-12 {
 		t.Errorf("log-pinball %v, want %v", s.LogPinball["0.5"], want)
 	}
@@ -174,8 +174,8 @@ func TestScoreByHand(t *testing.T) {
 	}
 }
 
-// TestScoreOfMediansOnly proves that medians equal to the waits have a correlation of 1, that a method that forecasts
-// only medians is scored on nothing else, and that the scores can be written as JSON.
+// TestScoreOfMediansOnly proves that medians that equal the waits have a correlation of 1, that a method that forecasts
+// only medians has no other scores, and that the scores can be written as JSON.
 func TestScoreOfMediansOnly(t *testing.T) {
 	var c tally
 	nan := math.NaN()
@@ -192,9 +192,9 @@ func TestScoreOfMediansOnly(t *testing.T) {
 	}
 }
 
-// TestLearnerCorrects proves that the learner corrects an exact method whose quantiles are too close together and wrong
-// by a factor that a feature determines. The corrected quantiles cover their levels, have a lower loss and are in
-// order, and no calibration diverges.
+// TestLearnerCorrects proves that the learner corrects the quantiles of a method if they are too close together and
+// wrong by a factor that depends on a feature. The corrected quantiles are covered as their levels say, have a lower
+// loss and are in order, and no calibration diverges.
 func TestLearnerCorrects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	l := newLearner()
@@ -237,7 +237,7 @@ func TestLearnerCorrects(t *testing.T) {
 }
 
 // TestCalibrationDoesNotRunAway proves that the calibration of every level converges to the right value, even if the
-// initial quantiles are in the wrong order.
+// uncalibrated quantiles are in the wrong order.
 func TestCalibrationDoesNotRunAway(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	l := newLearner()
@@ -246,7 +246,7 @@ func TestCalibrationDoesNotRunAway(t *testing.T) {
 		exact := []float64{base * 2, base, base, base}
 		row := []float64{rng.Float64()}
 		_ = l.forecast(row, exact)
-		l.models = nil // only the calibration, without trees
+		l.models = nil // test the calibration alone, without trees
 		y := base * math.Exp(.5*rng.NormFloat64())
 		l.seen = 0
 		if err := l.learn(row, exact, y); err != nil {

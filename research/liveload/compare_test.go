@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// ofOne returns the losses of several jobs at a single level.
+// ofOne returns the losses of several jobs, each with the loss at a single level.
 func ofOne(values ...float64) []losses {
 	var out []losses
 	for _, v := range values {
@@ -21,8 +21,8 @@ func ofOne(values ...float64) []losses {
 	return out
 }
 
-// TestPairingBlocks proves that each block has twenty consecutive jobs, except that the last has the rest, and that its
-// sums are those of the losses at one level, or of the losses averaged over all levels.
+// TestPairingBlocks proves that each block has twenty consecutive jobs, and the last block the rest. It also proves
+// that the sums of a block are right, both for the losses at one level and for the losses averaged over all levels.
 func TestPairingBlocks(t *testing.T) {
 	mine, followed := make([]losses, 45), make([]losses, 45)
 	for i := range mine {
@@ -46,9 +46,9 @@ func TestPairingBlocks(t *testing.T) {
 	}
 }
 
-// TestPairingBounds compares the bounds with bounds computed by hand. Two blocks with the ratios 1 and 3, resampled
-// with replacement, give 1, 2 and 3 with the probabilities 1/4, 1/2 and 1/4, so that the bounds are 1 and 3. If all
-// blocks have the same ratio, it is both bounds, whatever the weights of the blocks.
+// TestPairingBounds compares bounds with bounds worked out by hand. Two blocks with the ratios 1 and 3, resampled with
+// replacement, give 1, 2 and 3 with the probabilities 1/4, 1/2 and 1/4, so the bounds are 1 and 3. If all blocks have
+// the same ratio, both bounds equal this ratio, whatever the weights of the blocks.
 func TestPairingBounds(t *testing.T) {
 	for _, c := range []struct {
 		blocks    []block
@@ -62,8 +62,8 @@ func TestPairingBounds(t *testing.T) {
 			t.Errorf("%v: from %g to %g, want from %g to %g", c.blocks, low, high, c.low, c.high)
 		}
 	}
-	// The mean of the ratios of many blocks is nearly normal, so that the bound is 1.645 standard errors (s/sqrt(n))
-	// from the mean.
+	// The mean of the ratios of many blocks is nearly normal, so a bound is 1.645 standard errors (s/sqrt(n)) from the
+	// mean.
 	p := pairing{}
 	for i := range 400 {
 		p.blocks = append(p.blocks, block{20 * i, ofOne(1 + .5*math.Sin(float64(i))), ofOne(1)})
@@ -75,8 +75,8 @@ func TestPairingBounds(t *testing.T) {
 	}
 }
 
-// writeDayOne writes the folder of a seed as DayOne leaves it, with forty jobs that wait 20 s each. A daemon's
-// forecasts have the same value at all levels.
+// writeDayOne writes the folder of a seed as DayOne leaves it, and returns its path. Forty jobs wait 20 s each. All
+// forecasts of a daemon have one value at all levels, which quantiles has by daemon.
 func writeDayOne(t *testing.T, quantiles map[string]float64) string {
 	t.Helper()
 	seed := filepath.Join(t.TempDir(), "seed-7")
@@ -106,9 +106,9 @@ func writeDayOne(t *testing.T, quantiles map[string]float64) string {
 }
 
 // TestCompareDayOne compares three daemons on waits of 20 s. Every forecast of a daemon has one value at all levels,
-// which is too high. The loss is therefore 0.425, the mean of 1 - level over the levels (0.9, 0.75, 0.5, 0.25, 0.1 and
-// 0.05), times ln((forecast + 60 s) / 80 s). The daemon that followed from the beginning forecasts 100 s, so that its
-// logarithm is ln(160/80). Only the daemon that imported the history has a bound.
+// which is too high. The loss is therefore 0.425 times ln((forecast + 60 s) / 80 s); 0.425 is the mean of 1 - level
+// over all levels (0.9, 0.75, 0.5, 0.25, 0.1 and 0.05). The daemon that followed from the start forecasts 100 s, so its
+// logarithm is ln(160/80). The target applies only to the daemon that imported the history.
 func TestCompareDayOne(t *testing.T) {
 	for _, c := range []struct {
 		taught  float64
@@ -134,8 +134,8 @@ func TestCompareDayOne(t *testing.T) {
 	}
 }
 
-// TestCompareUnequal proves that daemons that forecast different jobs cannot be compared, and that no daemon may leave
-// a question unanswered. A seed without the daemon that imports can be compared.
+// TestCompareUnequal proves that it is an error if the daemons have forecasts of different jobs, or if an answer is
+// missing. It is no error if there is no daemon that imported the history.
 func TestCompareUnequal(t *testing.T) {
 	seed := writeDayOne(t, map[string]float64{followedDir: 100, freshDir: 100})
 	if err := CompareDayOne(t.Context(), &bytes.Buffer{}, []string{seed}, false); err != nil {

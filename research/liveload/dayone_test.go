@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// TestShortDayOne records two short days on a real Slurm, and then replays them to three daemons. One follows both
-// days, one imports sacct's records of the first day, and one starts on the second day without them. The test proves
-// that all three are asked about the same jobs, and that of the two late ones only the one with the import has learnt
-// from the first day. How much the import improves forecasts is in research/docs/dayone.md.
+// TestShortDayOne records two short days on a real Slurm with three daemons, and then replays them. One daemon follows
+// both days, one imports sacct's records of the first day, and one starts on the second day without history. The test
+// proves that all three answer for the same jobs, and that of the two late daemons the one with the import has more
+// forecasts of the first day's jobs in its ledger. research/docs/dayone.md says how much the import improves forecasts.
 func TestShortDayOne(t *testing.T) {
 	needSlurm(t)
 	t.Parallel() // the test waits for jobs most of the time
@@ -41,7 +41,7 @@ func TestShortDayOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{} // the IDs of the first day's jobs
+	known := map[string]bool{} // the IDs of the jobs of the first day
 	for i := range before {
 		known[before[i].ID] = true
 	}
@@ -62,7 +62,7 @@ func TestShortDayOne(t *testing.T) {
 	}
 }
 
-// checkDump checks that a dump of sacct has no jobs but those of the first day.
+// checkDump checks that a dump of sacct has only jobs of the first day, and at least one.
 func checkDump(t *testing.T, path string, known map[string]bool) {
 	t.Helper()
 	dump, err := os.ReadFile(path) //nolint:gosec // the test's
@@ -80,8 +80,8 @@ func checkDump(t *testing.T, path string, known map[string]bool) {
 	}
 }
 
-// checkDayOne checks that all daemons of a seed answered every question about the same jobs, and that of the two that
-// started late, the one with history has more forecasts of the first day's jobs.
+// checkDayOne checks that all daemons of a seed have answered for the same jobs, and that the daemon with the imported
+// history has more ledger rows of the first day's jobs than the daemon without.
 func checkDayOne(t *testing.T, seed string, jobs int, known map[string]bool) {
 	t.Helper()
 	forecasts := map[string]int{} // number of forecasts of the first day's jobs, by daemon

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bindingPlans returns the loads of several seeds with needs that bind.
+// bindingPlans returns the binding loads of the given number of seeds.
 func bindingPlans(t *testing.T, seeds int, o PlanOptions) [][]Job {
 	t.Helper()
 	o.Binding = true
@@ -19,9 +19,8 @@ func bindingPlans(t *testing.T, seeds int, o PlanOptions) [][]Job {
 	return plans
 }
 
-// TestBindingPlanCanRun proves that no job asks for more than the machine has or a limit of scripts/slurm-cluster
-// --binding allows. Three sixteenths of the nodes have 2 a100 each, another three sixteenths have 4 v100 each, and
-// every node has 8000 MiB.
+// TestBindingPlanCanRun proves that no job requests more than the machine has, or than a limit of scripts/slurm-cluster
+// --binding allows. Of the nodes, 3/16 have 2 a100 each, another 3/16 have 4 v100 each, and every node has 8000 MiB.
 func TestBindingPlanCanRun(t *testing.T) {
 	for _, nodes := range []int{6, 16} {
 		all := nodes * 4
@@ -57,7 +56,8 @@ func TestBindingPlanCanRun(t *testing.T) {
 	}
 }
 
-// fitsMemory reports whether the job's nodes, or all nodes if it names none, have enough memory for all its processors.
+// fitsMemory reports whether the nodes that a job requests, or all nodes if it requests none, have enough memory for
+// all its processors.
 func fitsMemory(j *Job, nodes int) bool {
 	each := min(4, 8000/j.ProcMemory) // processors that fit on one node
 	if j.Nodes > 0 {
@@ -66,7 +66,7 @@ func fitsMemory(j *Job, nodes int) bool {
 	return j.Procs <= each*nodes
 }
 
-// TestBindingPlanMix proves that every kind of need occurs in its documented share of the jobs.
+// TestBindingPlanMix proves that every kind of need occurs in the intended share of the jobs.
 func TestBindingPlanMix(t *testing.T) {
 	var n, gpus, typed, memory, arrays, begins, follows, cancels float64
 	qos := map[string]float64{}
@@ -88,8 +88,8 @@ func TestBindingPlanMix(t *testing.T) {
 			}
 		}
 	}
-	// The jobs of a campaign have the same QOS, so that 40 loads have about 4,000 independent draws. For these 0.03 is
-	// four standard errors.
+	// The jobs of a campaign have the same QOS, so 40 loads have about 4,000 independent draws. For these, 0.03 is four
+	// standard errors.
 	for name, want := range map[string]float64{"": .3, "batch": .3, "low": .22, "high": .18} {
 		if got := qos[name] / n; math.Abs(got-want) > .03 {
 			t.Errorf("QOS %q: %.3f of the jobs, want %.2f", name, got, want)
@@ -113,8 +113,8 @@ func TestBindingPlanMix(t *testing.T) {
 	}
 }
 
-// TestBindingPlanIsOfItsSeed proves that the same seed gives the same load, that another seed gives another one, and
-// that the mean load is as requested.
+// TestBindingPlanIsOfItsSeed proves that the same seed gives the same binding load, that another seed gives another
+// load, and that the mean load is as requested.
 func TestBindingPlanIsOfItsSeed(t *testing.T) {
 	o := PlanOptions{Binding: true, Jobs: 400}
 	jobs := mustPlan(t, 7, o)
@@ -133,8 +133,8 @@ func TestBindingPlanIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// TestSbatchArgs proves that every need becomes an option of sbatch, as in its manual, and that the question to GET
-// /v1/wait has the totals over all nodes.
+// TestSbatchArgs proves that every need becomes an option of sbatch, as in the manual of sbatch, and that the request
+// to GET /v1/wait has the totals over all nodes.
 func TestSbatchArgs(t *testing.T) {
 	j := Job{User: "mail", Queue: "short", Procs: 8, Nodes: 2, Minutes: 3, Run: 1.5, Needs: Needs{
 		Account: "biology", QOS: "low", GPUs: 2, GPUType: "v100", NodeMemory: 5000, Tasks: 4, Throttle: 2, Begin: 30,
@@ -159,7 +159,7 @@ func TestSbatchArgs(t *testing.T) {
 	}
 }
 
-// TestWindows proves that the user's reservation and the maintenance window both lie within the load and do not
+// TestWindows proves that the reservation for a user and the maintenance lie within the time of the load and do not
 // overlap.
 func TestWindows(t *testing.T) {
 	o := PlanOptions{Binding: true, Jobs: 50}

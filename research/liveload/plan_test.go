@@ -29,8 +29,8 @@ func TestPlanIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// TestPlanCanRun proves that every job keeps to the limits of its partition and of the cluster, so that Slurm accepts
-// it, and that every job ends before its time limit.
+// TestPlanCanRun proves that every job is within the limits of its partition and of the cluster, so that Slurm accepts
+// it, and that its runtime is below its time limit.
 func TestPlanCanRun(t *testing.T) {
 	for _, o := range []PlanOptions{{}, {FairShareBurst: true}, {Jobs: 40, Nodes: 8, CPUs: 2, Longest: 300}} {
 		for seed := range uint64(20) {
@@ -58,18 +58,18 @@ func TestPlanCanRun(t *testing.T) {
 	}
 }
 
-// TestPlanOutgrowsTheCluster proves that the mean load is as requested: less than half of the cluster's capacity at the
-// beginning, and clearly more than the capacity in the end.
+// TestPlanOutgrowsTheCluster proves that the mean load is as requested, and that the load grows from less than half of
+// the cluster's capacity at the beginning to clearly more than the capacity in the end.
 func TestPlanOutgrowsTheCluster(t *testing.T) {
 	const seeds, tenths = 40, 10
-	var share [tenths]float64 // share of a plan's work that arrives in each tenth of the time
+	var share [tenths]float64 // mean share of the work that arrives in each tenth of the time
 	for seed := range uint64(seeds) {
 		jobs := mustPlan(t, seed, PlanOptions{})
 		work, last := 0.0, jobs[len(jobs)-1].After
 		for _, j := range jobs {
 			work += float64(j.Procs) * j.Run
 		}
-		// The last job is submitted a little before arrivals end, so that this load is a little above 0.9.
+		// The last job is submitted a little before the load ends, so the load until then is a little above 0.9.
 		if load := work / (last * 64); load < .9 || load > .9*1.1 {
 			t.Errorf("seed %d: the mean load is %.2f, want 0.9 and a little", seed, load)
 		}
@@ -77,9 +77,9 @@ func TestPlanOutgrowsTheCluster(t *testing.T) {
 			share[min(tenths-1, int(j.After/last*tenths))] += float64(j.Procs) * j.Run / work / seeds
 		}
 	}
-	// The arrival rate rises from 0.35 to 1.65 times its mean, and the mean load is 0.9, so that the first tenth has a
-	// load of 0.37 and the last one of 1.43. Four standard errors of the mean over 40 seeds, with 40 jobs each, are 20
-	// %.
+	// The arrival rate rises from 0.35 to 1.65 times its mean, and the mean load is 0.9. So the first tenth has a load
+	// of 0.37, and the last tenth one of 1.43. Four standard errors of the mean over 40 seeds are 20 %, with about 40
+	// jobs in a tenth.
 	if load := share[0] * tenths * .9; load > .5 {
 		t.Errorf("the load of the first tenth is %.2f, want less than 0.5", load)
 	}
@@ -88,9 +88,8 @@ func TestPlanOutgrowsTheCluster(t *testing.T) {
 	}
 }
 
-// TestPlanRuntimes proves that the logarithms of runtimes are uniform between those of the bounds: half of the runtimes
-// are below the geometric mean of the bounds, and a quarter are below the geometric mean of that value and the lower
-// bound.
+// TestPlanRuntimes proves that runtimes are log-uniform between their bounds: half of the runtimes are below the
+// geometric mean of the bounds, and a quarter are below the geometric mean of this value and the lower bound.
 func TestPlanRuntimes(t *testing.T) {
 	var half, quarter, n float64
 	for seed := range uint64(40) {
@@ -128,7 +127,7 @@ func TestPlanBurst(t *testing.T) {
 	}
 }
 
-// TestPlanRefuses proves that invalid options give errors and are not replaced by defaults.
+// TestPlanRefuses proves that invalid options cause errors and are not replaced by defaults.
 func TestPlanRefuses(t *testing.T) {
 	for _, o := range []PlanOptions{
 		{Jobs: -1}, {Nodes: 1, CPUs: 2}, {Shortest: 5, Longest: 4}, {Longest: 1000}, {Load: -1}, {Load: math.NaN()},

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestWatcher proves that successive polls that find a job waiting for the same reason form one stretch, and that the
-// stretch is kept once the reason changes or the job is gone.
+// TestWatcher proves that consecutive polls that find a job waiting for the same reason become one stretch, and that
+// keep is called with the stretch once the reason changes or the job is gone.
 func TestWatcher(t *testing.T) {
 	var kept []Stretch
 	w := &watcher{open: map[string]*Stretch{}, keep: func(s *Stretch) error { kept = append(kept, *s); return nil }}
@@ -38,8 +38,8 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// TestSettled proves that a job's settled reason is the first, except None, that at least four successive polls found,
-// and that limits and holds block the job for the time in which polls found them.
+// TestSettled proves that the settled reason of a job is the first reason other than None that at least four
+// consecutive polls found, and that a job counts as blocked while polls found a limit or a hold.
 func TestSettled(t *testing.T) {
 	stretch := func(reason string, from, polls int) Stretch {
 		return Stretch{Reason: reason, From: at(float64(from)), To: at(float64(from + polls - 1)), Polls: polls}
@@ -63,7 +63,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestUntilStart proves that a preempted job's reasons for waiting again are not counted in its first wait.
+// TestUntilStart proves that the reasons for which a preempted job waits again do not count for its first wait.
 func TestUntilStart(t *testing.T) {
 	c := &Case{Submit: at(0), Wait: 10}
 	of := []Stretch{{Reason: "BeginTime", From: at(20), Polls: 9}, {Reason: "Priority", From: at(2), Polls: 4}}
@@ -72,8 +72,8 @@ func TestUntilStart(t *testing.T) {
 	}
 }
 
-// TestJoinedFates proves that a requeued job has waited until its first start, and a job array until the first start of
-// one of its tasks.
+// TestJoinedFates proves that the wait of a requeued job ends with its first start, and the wait of an array with the
+// first start of one of its tasks.
 func TestJoinedFates(t *testing.T) {
 	fates, err := parseFates("5|100|130|140|PREEMPTED\n5|140|200|220|COMPLETED\n" +
 		"7_1|100|160|170|COMPLETED\n7_0|100|150|180|COMPLETED\n7_2|100|Unknown|175|CANCELLED by 0\n")
@@ -99,8 +99,8 @@ func TestParseLogRequeue(t *testing.T) {
 	}
 }
 
-// TestJudgeCancelled proves that a job cancelled after 20 s counts as a wait longer than its quantiles of up to 20 s,
-// and is not counted for its larger quantiles.
+// TestJudgeCancelled proves how a job counts that was cancelled after 20 s: for quantiles of up to 20 s as a longer
+// wait, and for larger quantiles not at all.
 func TestJudgeCancelled(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	of := []Case{
@@ -114,9 +114,9 @@ func TestJudgeCancelled(t *testing.T) {
 	}
 }
 
-// bindingLoad returns a load of 100 jobs that meets every bound. The p90 covers 90 % of the jobs, and also of the 20
-// that a limit blocked. The median errors are 5 s for waitcast and 100 s for test-only. The reason was predicted for 45
-// of 50 jobs with a settled reason.
+// bindingLoad returns a load of 100 jobs that meets every target. The p90 covers 90 % of all jobs, and 90 % of the 20
+// jobs that a limit blocked. The median errors are 5 s for waitcast and 100 s for test-only. The reason was predicted
+// for 45 of 50 jobs with a settled reason.
 func bindingLoad() *load {
 	l := &load{dir: "x/seed-1", last: at(99), end: at(200), binding: true}
 	for i := range 100 {
@@ -139,7 +139,7 @@ func bindingLoad() *load {
 	return l
 }
 
-// TestBindingBounds proves that each bound is compared with the figure to which it belongs.
+// TestBindingBounds proves that each target is compared with the right figure.
 func TestBindingBounds(t *testing.T) {
 	say := func(change func(i int, c *Case)) string {
 		l := bindingLoad()
@@ -156,7 +156,7 @@ func TestBindingBounds(t *testing.T) {
 	if strings.Contains(good, "MISS") || strings.Count(good, "\nok ") != 5 {
 		t.Errorf("all bounds hold, but:\n%s", good)
 	}
-	var words strings.Builder // the table without the padding of its columns
+	var words strings.Builder // the output without the spaces that align columns
 	for line := range strings.Lines(good) {
 		fmt.Fprintln(&words, strings.Join(strings.Fields(line), " "))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// needSlurm skips a test on a machine without Slurm, or without root to run it.
+// needSlurm skips a test on a machine without Slurm, or if the test does not run as root.
 func needSlurm(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -34,8 +34,8 @@ func needSlurm(t *testing.T) {
 	}
 }
 
-// TestSlurmLoad starts a cluster of another size with slurm-cluster. It proves that slurm-load submits the load of a
-// seed to it, and that the cluster orders the jobs as configured.
+// TestSlurmLoad starts a cluster of another size than the default with scripts/slurm-cluster. It proves that `liveload
+// load` submits the load of a seed to this cluster, and that the cluster orders the jobs as configured.
 func TestSlurmLoad(t *testing.T) {
 	needSlurm(t)
 	t.Parallel()                                // the test waits for jobs most of the time
@@ -93,15 +93,16 @@ func TestSlurmLoad(t *testing.T) {
 	}
 }
 
-// leastShortP95 is the coverage of the p95 that TestShortLoad requires. It is low, because most of the 40 jobs come
-// before the daemon can learn anything, many share one queue with similar waits, and other tests keep the machine busy.
-// The bounds for loads of full size are in research/docs/liveload.md.
+// leastShortP95 is the minimum coverage of the p95 in TestShortLoad. It is low for three reasons: most of the 40 jobs
+// come before the daemon can learn anything, many are in one queue and have similar waits, and other tests keep the
+// machine busy. The targets for loads of full size are in research/docs/liveload.md.
 const leastShortP95 = .3
 
-// TestShortLoad runs a short load on a real Slurm with its own daemon, as `liveload run` does, and then replays it. It
-// proves that the remains of an interrupted run are removed, that every job is asked about, submitted, recorded and
-// known to sacct, that a finished load is skipped, and that a replay gives the same answers. The medians must be no
-// worse than test-only's forecasts, and the p95 must cover the share leastShortP95.
+// TestShortLoad runs a short load on a real Slurm with a daemon of its own, as `liveload run` does, and then replays
+// it. It proves that the remains of an interrupted run are removed, that the daemon is asked about every job, that
+// every job is submitted and recorded and is in sacct's records, that a finished load is skipped, and that a replay
+// gives the same answers. The medians must not be worse than the forecasts of test-only, and the p95 must cover at
+// least the share leastShortP95.
 func TestShortLoad(t *testing.T) {
 	const seed, jobs = 3, 40
 	o := shortLoad(t, seed, PlanOptions{Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
@@ -131,8 +132,8 @@ func TestShortLoad(t *testing.T) {
 	}
 }
 
-// shortLoad returns the options for the load, with a waitcastd that it builds. It skips the test on a machine without
-// Slurm.
+// shortLoad returns the options of Run for a load of one seed, with a waitcastd that it builds. It skips the test on a
+// machine without Slurm.
 func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 	t.Helper()
 	needSlurm(t)
@@ -149,10 +150,9 @@ func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 	}
 }
 
-// TestShortBindingLoad runs a short load with needs that bind on a real Slurm, whose controller runs as the user slurm.
-// The cluster has GPUs, memory, limits, preemption and reservations. The test proves that Slurm accepts every job, that
-// every job ends, that the reasons of waits are recorded, among them limits, and that a replay answers the questions
-// again.
+// TestShortBindingLoad runs a short binding load on a real Slurm whose controller runs as the user slurm. The cluster
+// has GPUs, memory, limits, preemption and reservations. The test proves that Slurm accepts every job, that every job
+// ends, that the reasons of waits are recorded, among them limits, and that a replay repeats the answers.
 func TestShortBindingLoad(t *testing.T) {
 	const seed, jobs = 3, 40
 	o := shortLoad(t, seed, PlanOptions{Binding: true, Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
@@ -195,7 +195,7 @@ func TestShortBindingLoad(t *testing.T) {
 	checkReplay(t, run, l)
 }
 
-// checkRecorded checks the records of a run and returns its load.
+// checkRecorded checks the records in the folder of a run, and returns the recorded load.
 func checkRecorded(t *testing.T, run string, jobs int) *load {
 	t.Helper()
 	records, fates, err := readRun(run)
@@ -239,7 +239,7 @@ func checkRecorded(t *testing.T, run string, jobs int) *load {
 }
 
 // checkReplay replays the journal of a run with the same program, and checks that nearly all answers are the same. An
-// answer may differ if a record was read between the question and the submission.
+// answer may differ if the daemon read a record between the request and the submission.
 func checkReplay(t *testing.T, run string, l *load) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "seed-3")

@@ -16,8 +16,8 @@ func at(seconds float64) time.Time {
 	return time.Unix(1_700_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// handMade returns four submissions, for which the expected figures were computed by hand. The levels are 0.1, 0.25,
-// 0.5, 0.75, 0.9 and 0.95.
+// handMade returns five submissions for which the figures were worked out by hand; the last one has no answer. The
+// levels are 0.1, 0.25, 0.5, 0.75, 0.9 and 0.95.
 func handMade() []Case {
 	nan, never := math.NaN(), math.Inf(1)
 	return []Case{
@@ -29,8 +29,8 @@ func handMade() []Case {
 	}
 }
 
-// TestJudge compares the figures of handMade with those computed by hand. The errors of the medians are 0, 30, 5 and
-// +Inf, those of the p90 are 0, 40, 9 and 90.
+// TestJudge compares the figures of handMade with those worked out by hand. The errors of the medians are 0, 30, 5 and
+// +Inf; the p90 are 0, 40, 9 and 90.
 func TestJudge(t *testing.T) {
 	got := Judge(handMade())
 	log := func(x float64) float64 { return math.Log(x + 60) }
@@ -51,16 +51,16 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeNothing proves that without submissions nothing fails, and that shares are NaN.
+// TestJudgeNothing proves that without submissions shares and errors are NaN.
 func TestJudgeNothing(t *testing.T) {
 	if f := Judge(nil); f.Jobs != 0 || !math.IsNaN(f.UpTo[0]) || !math.IsNaN(f.Error) {
 		t.Errorf("of nothing: %+v", f)
 	}
 }
 
-// TestDecidedAt proves at which instant each p90 is decided. Those of the first three jobs pass at seconds 0, 50 and 29
-// and cover the waits. The fourth job has not started. Its p90 passes at second 120, so that from then on three of four
-// are covered.
+// TestDecidedAt checks the coverage over the decided p90 at several instants. The p90 of the first three jobs pass at
+// seconds 0, 50 and 29 and cover the waits. The fourth job never starts. Its p90 passes at second 120, so from then on
+// three of four waits are covered.
 func TestDecidedAt(t *testing.T) {
 	for _, c := range []struct {
 		asOf, covered float64
@@ -73,8 +73,8 @@ func TestDecidedAt(t *testing.T) {
 	}
 }
 
-// TestRecentQuantile proves that of the starts known at an instant only the queue's newest fifty count, and that the
-// result is the smallest of their waits that at least nine tenths do not exceed.
+// TestRecentQuantile proves that of the jobs in a queue that have started at an instant only the newest fifty count,
+// and that the result is the smallest of their waits that at least 9/10 of them do not exceed.
 func TestRecentQuantile(t *testing.T) {
 	var records []Record
 	fates := map[string]Fate{}
@@ -90,7 +90,7 @@ func TestRecentQuantile(t *testing.T) {
 		{999, math.NaN()},
 		{1000, 0},
 		{1009, 8},  // 9 of 10 waits are at most 8
-		{1010, 9},  // 10 of 11 waits are at most 9, and 9 of 11 would be less than nine tenths
+		{1010, 9},  // 10 of 11 waits are at most 9; 9 of 11 would be less than 9/10
 		{1049, 44}, // 45 of 50 waits are at most 44
 		{1059, 54}, // the newest fifty waits are 10 to 59
 		{9999, 54},
@@ -116,8 +116,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestCases proves that a job's wait is that of sacct, that it is +Inf if the job never started, and that the answer of
-// test-only is compared with the start.
+// TestCases proves that the wait of a job comes from sacct, that it is +Inf if the job never started, and that the
+// answer of test-only is compared with the job's start.
 func TestCases(t *testing.T) {
 	records := []Record{
 		{Job: Job{Number: 0, Queue: "short"}, ID: "1", TestOnly: TestOnly{Start: at(70)}, Answer: Answer{Asked: at(0),
@@ -150,7 +150,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestReadSlurm proves that the output of Slurm's programs is parsed as their manuals describe it.
+// TestReadSlurm proves that the output of Slurm's commands is parsed as their manuals describe it.
 func TestReadSlurm(t *testing.T) {
 	start, err := parseTestOnly("sbatch: Job 49 to start at 1795399502 using 6 processors on nodes n[14-16] in " +
 		"partition short")
@@ -187,8 +187,8 @@ func TestReadSlurm(t *testing.T) {
 	}
 }
 
-// TestReportBounds proves that the bounds are compared both with the figures over all seeds and with those of the worst
-// seed.
+// TestReportBounds proves that the targets are compared with the figures over all seeds, and that for the worst seed
+// with its figure.
 func TestReportBounds(t *testing.T) {
 	var seed []Case
 	// The p50 covers half of the jobs, the p90 90 % and the p95 95 %. The error is 100 s for test-only and 5 s for the

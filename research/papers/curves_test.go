@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCurvesFile proves that without their file the error says how to make it, and that a file with points gives a
-// result with the roughness and the step from 12 to 13.
+// TestCurvesFile proves that without the file of the curves the error says how to make it, and that with the file the
+// table has the roughness of a curve and the step from 12 to 13.
 func TestCurvesFile(t *testing.T) {
 	d := Data{Folder: t.TempDir()}
 	var missing *MissingError
@@ -40,9 +40,9 @@ func TestCurvesFile(t *testing.T) {
 	}
 }
 
-// TestDepthReadings compares depths in a stack with those computed by hand for 100, 200, 104, 200 and 300. The 104 is
-// within 5 % of the 100, which is directly below the top and is moved to the top. So the second 200 is directly below
-// the top as well.
+// TestDepthReadings compares depths in a stack with those worked out by hand for 100, 200, 104, 200 and 300. The 104 is
+// within 5 % of the 100, which is then directly below the top and moves to the top. So the second 200 is found directly
+// below the top too.
 func TestDepthReadings(t *testing.T) {
 	values := []float64{100, 200, 104, 200, 300}
 	for _, c := range []struct {
@@ -55,8 +55,8 @@ func TestDepthReadings(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.reading, got, c.want)
 		}
 	}
-	// If 104 replaces 100, then 109 is within 5 % of the stack's value, although not of 100. In the second case, 95 is
-	// within 5 % of 100, but 100 is not within 5 % of 95.
+	// If 104 replaces 100, then 109 is within 5 % of the value in the stack, although it is not within 5 % of 100. In
+	// the second case 95 is within 5 % of 100, but 100 is not within 5 % of 95.
 	if a, b := (&depthReading{}).depth([]float64{100, 104, 109}), (&depthReading{renew: true}).depth([]float64{100, 104,
 		109}); a != 0 || b != 0 {
 		t.Errorf("%v, %v", a, b)

@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// TestPage proves that the page counts promises by their kind, lists the missed ones, says what is reproduced, and
-// escapes vertical bars in its cells. A table that does not meet its paper's figures is not called reproduced.
+// TestPage proves that the page counts promises by their basis, lists the missed ones, says what is reproduced, and
+// escapes vertical bars in cells. A table that misses a figure of its paper is not called reproduced.
 func TestPage(t *testing.T) {
 	var table Table
 	table.Title = "Table 1"
@@ -59,8 +59,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestNothingShared proves that without any shared data every section says what is missing, and that tables that need
-// no data are still there.
+// TestNothingShared proves that without any shared data every section says what is missing, and that the page still has
+// the tables that need no data.
 func TestNothingShared(t *testing.T) {
 	d := Data{Shared: t.TempDir(), Folder: t.TempDir()}
 	sections, err := d.All()
@@ -79,9 +79,9 @@ func TestNothingShared(t *testing.T) {
 	}
 }
 
-// TestFiguresHoldWhatIsPromised proves that only one promise about a program or about waitcast itself is missed: that
-// about a single run of the mixed model, which research/docs/papers.md explains. Of the figures printed in the papers
-// several are missed, which the page lists. If WAITCAST_LONG is set, the page is made twice, and both must be the same.
+// TestFiguresHoldWhatIsPromised proves that of the promises with the bases Program and Self only one is missed: that
+// about a single run of the mixed model, which research/docs/papers.md explains. Several promises with the basis Paper
+// are missed; the page lists them. If WAITCAST_LONG is set, the page is made twice, and both pages must be the same.
 func TestFiguresHoldWhatIsPromised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: half a minute of traces")
@@ -121,7 +121,7 @@ func TestFiguresHoldWhatIsPromised(t *testing.T) {
 	}
 }
 
-// mustBeHeld fails the test if the table claims a reproduction, but meets no figure of the paper.
+// mustBeHeld fails the test if the table has the standing of a reproduction, but keeps no promise with the basis Paper.
 func (t *Table) mustBeHeld(test *testing.T) {
 	held := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Verdict == Met && r.Basis&Paper != 0 })
 	if s := t.standing(); (s == Reproduced || s == UnderReading) && !held {
@@ -129,8 +129,7 @@ func (t *Table) mustBeHeld(test *testing.T) {
 	}
 }
 
-// TestCasesAreDifferent proves that no case of the thesis is simulated twice, and that all cases that the tables need
-// are simulated.
+// TestCasesAreDifferent proves that shakings has no case of the thesis twice, and all cases that the tables need.
 func TestCasesAreDifferent(t *testing.T) {
 	seen, o := map[string]bool{}, shakenTables{outcomes: map[string]outcome{}}
 	for _, c := range shakings() {
@@ -151,8 +150,8 @@ func TestCasesAreDifferent(t *testing.T) {
 	}
 }
 
-// TestShakenFile proves that results of shaken runs can be written and read again, and that a file of another kind is
-// an error with the name and line.
+// TestShakenFile proves that outcomes of shaken runs are the same after writing and reading, and that a file of another
+// kind causes an error with its name and line.
 func TestShakenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), shakenFile)
 	cases := shakings()[:2]
@@ -191,8 +190,8 @@ func TestShakenFile(t *testing.T) {
 	}
 }
 
-// TestFigure61 proves that without its files Figure 6.1 is an error that says how to make them. From the files of an
-// invented study it computes the roughness and the speed: 4,646 runs of 1,000 jobs in 100 s are 46,460 jobs a second.
+// TestFigure61 proves that without the files of figure 6.1 the error says how to make them. With the files of an
+// invented study the table has the roughness and the speed: 4,646 runs of 1,000 jobs in 100 s are 46,460 jobs a second.
 func TestFigure61(t *testing.T) {
 	d := Data{Folder: filepath.Join(t.TempDir(), "papers")}
 	if err := os.Mkdir(d.Folder, 0o700); err != nil {
@@ -245,8 +244,8 @@ func TestFigure61(t *testing.T) {
 	}
 }
 
-// TestShakenGoesOn proves that the long part computes no case twice: it keeps the results of an interrupted run,
-// simulates only the missing cases, and later reads all results from the CSV.
+// TestShakenGoesOn proves that with Long no case is simulated twice: the outcomes of an interrupted run are kept, only
+// the missing cases are simulated, and later all outcomes are read from the CSV file.
 func TestShakenGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: simulations of a whole trace")
@@ -279,7 +278,7 @@ func TestShakenGoesOn(t *testing.T) {
 	}
 }
 
-// TestRunStudy proves that a study writes its points and its speed, and leaves no intermediate results.
+// TestRunStudy proves that a study writes its points and its speed, and leaves no files of single runs.
 func TestRunStudy(t *testing.T) {
 	d := Data{Folder: t.TempDir(), Runs: filepath.Join(t.TempDir(), "new")}
 	trace := &swfload.Trace{Procs: 4}
@@ -312,17 +311,17 @@ func TestRunStudy(t *testing.T) {
 	}
 }
 
-// TestExpectedJumps compares the expected jump with that of the definition. An arrival jumps with equal probability to
-// its own slot or to the next one. If the next slot has three times the weight, the mean jump is 3/4 of a slot with the
-// weights, and 1/2 without them.
+// TestExpectedJumps compares expected jumps with values worked out by hand. The next arrival is in the same slot or in
+// the next one with equal probability. If the next slot has three times the weight, the mean jump is 3/4 of a slot with
+// the weights, and 1/2 without them.
 func TestExpectedJumps(t *testing.T) {
 	var alpha, w slots
 	for k := range w {
 		alpha[k], w[k] = 1e4, 1
 	}
 	w[1] = 3
-	// This law is narrow around ln(900 s). Slot 0 ends 900 s after an arrival in its middle, so that half of the law
-	// lies on either side.
+	// This law is narrow around ln(900 s). A slot ends 900 s after an arrival in its middle, so half of the law is on
+	// either side.
 	scale := math.Log(900) / (1e4 - 1./3)
 	with, without := expectedJumps(alpha, scale, &w)
 	if math.Abs(with[0]-.75) > .01 || math.Abs(without[0]-.5) > .01 || math.Abs(with[5]-.5) > .01 {
@@ -330,7 +329,8 @@ func TestExpectedJumps(t *testing.T) {
 	}
 }
 
-// TestReadingOfThePackage proves that package hypergamma computes its shapes by the reading that the table names.
+// TestReadingOfThePackage proves that package hypergamma computes its shapes by the reading that the table of
+// lublinMethods names.
 func TestReadingOfThePackage(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	var w slots

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBacklogByHand compares with two means that were computed by hand. The mean of a constant queue is its length. If
-// a queue was empty for long and then has 10 jobs for as long as the averaging time, its mean is 10 (1 - 1/e).
+// TestBacklogByHand compares two means with values worked out by hand. The mean of a queue of constant length is that
+// length. If a queue was empty for long and then has 10 jobs for the time memory, its mean is 10 (1 - 1/e).
 func TestBacklogByHand(t *testing.T) {
 	var b, quiet backlog
 	b.observe(100, 10)

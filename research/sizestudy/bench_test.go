@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPlay measures a run over a stretch of 6,000 jobs, all of which ask for advice.
+// BenchmarkPlay measures, for several rules, a run of 6,000 consecutive jobs that all follow the rule.
 func BenchmarkPlay(b *testing.B) {
 	for _, rule := range []Rule{Request, AtHead, AtSubmit, AtBoth} {
 		b.Run(rule.String(), func(b *testing.B) {

@@ -8,13 +8,13 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// sure is a law of lifetimes under which every job has the same remaining lifetime.
+// sure is a law of lifetimes under which every job has the same residual lifetime, in seconds.
 type sure float64
 
 func (s sure) Residual(float64, float64) float64 { return float64(s) }
 
-// watch plays a stretch of the trace in which all jobs keep their requested sizes. It calls look with the pool whenever
-// a job becomes the head, or is submitted, as when says.
+// watch simulates a workload in which all jobs keep their requested sizes. It calls look whenever a job comes to the
+// head of the queue or is submitted, depending on when.
 func watch(t *testing.T, w *Workload, when simulator.MoldTime,
 	look func(f *forecaster, p *simulator.Pool, j *simulator.Job)) {
 	t.Helper()
@@ -28,8 +28,8 @@ func watch(t *testing.T, w *Workload, when simulator.MoldTime,
 	}
 }
 
-// TestHeadIsForward proves that, for the same lifetimes, the waits at the head are those that package forward, which
-// the daemon uses, computes.
+// TestHeadIsForward proves that for the same lifetimes the waits at the head equal those of package forward, which the
+// daemon uses.
 func TestHeadIsForward(t *testing.T) {
 	var sizes []size
 	for _, n := range []int{1, 2, 3, 8, 21, 50, 100} {
@@ -70,9 +70,9 @@ func TestHeadIsForward(t *testing.T) {
 	}
 }
 
-// TestJoining proves that at submission the forecast wait rises with the job's size and, unless it is 0, is no shorter
-// than without the queue. Of two successive jobs that find others waiting, the one with the longer forecast must
-// usually (in 60 % of the pairs) wait longer.
+// TestJoining proves that the forecast wait at submission rises with the size of the job and, unless it is 0, is not
+// shorter than the wait would be at the head. Of two consecutive jobs that find others waiting, the one with the longer
+// forecast must usually wait longer, in 60 % of the pairs.
 func TestJoining(t *testing.T) {
 	sizes := []size{{1, 600}, {4, 600}, {16, 600}, {64, 600}, {100, 600}}
 	w := stretch(t, 3000, .9, 1)

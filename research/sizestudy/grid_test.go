@@ -23,10 +23,10 @@ func small(t *testing.T) *Grid {
 	}
 }
 
-// TestAdvicePays proves the promise on a small grid of stretches of KTH-SP2. At load 0.7 advice at the head lowers the
-// mean turnaround by at least a fifth compared with the requests, and at no load is a fixed rule better by more than 2
-// %. This is due to the price of processors: if advice minimizes only the job's own finish, turnaround rises at loads
-// from 0.7 on.
+// TestAdvicePays proves the promised gain on a small grid of KTH-SP2. At a load of 0.7, advice at the head lowers the
+// mean turnaround by at least a fifth compared with the requests, and at no load is a fixed rule better than advice by
+// more than 2 %. The reason is the price of processors: if advice minimizes only the job's own finish, turnaround rises
+// at loads from 0.7 on.
 func TestAdvicePays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays 63 workloads")
@@ -52,8 +52,8 @@ func TestAdvicePays(t *testing.T) {
 	}
 }
 
-// TestGrid proves that the results do not depend on the number of workers, that the rule of the requests changes
-// nothing, and that a cell's interval is computed from its outcomes.
+// TestGrid proves that the outcomes do not depend on the number of workers, that the rule Request changes nothing, and
+// that the interval of a cell is computed from its outcomes.
 func TestGrid(t *testing.T) {
 	g := small(t)
 	g.Jobs, g.Loads, g.Seeds = 600, []float64{.8}, 2
@@ -70,8 +70,8 @@ func TestGrid(t *testing.T) {
 	}
 	a, b := one[1].Outcomes[0].Mean, one[1].Outcomes[1].Mean
 	got := one[1].Mean(func(o *Outcome) float64 { return o.Mean })
-	// Student's t at .975 with one degree of freedom is 12.706, and the standard deviation of two values is |a-b|/sqrt
-	// 2.
+	// The 0.975 quantile of Student's t with one degree of freedom is 12.706, and the standard deviation of two values
+	// is |a-b|/sqrt(2).
 	if half := 12.7062 * math.Abs(a-b) / 2; got.N != 2 || math.Abs(got.Mean-(a+b)/2) > 1e-9*a ||
 		math.Abs(got.High-got.Mean-half) > 1e-4*half {
 		t.Errorf("interval %+v of %v and %v", got, a, b)
@@ -83,8 +83,9 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestScore checks a score that was computed by hand. The turnaround of one user's jobs falls from 100 to 50, and that
-// of the other's rises from 100 to 120. So turnaround falls by 15 %, and half of the users are worse off.
+// TestScore checks a score that was worked out by hand. The turnaround of one user's jobs falls from 100 to 50, and
+// that of the other user's jobs rises from 100 to 120. So the mean turnaround falls by 15 %, and half of the users are
+// worse off.
 func TestScore(t *testing.T) {
 	var jobs []simulator.Job
 	var here, base []float64
@@ -110,7 +111,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestChosenIsServed proves that advice uses the weights that the tables call chosen.
+// TestChosenIsServed proves that the objective with the weights of Chosen is the one that the daemon serves.
 func TestChosenIsServed(t *testing.T) {
 	for _, q := range []Queue{
 		{Machine: 100}, {Machine: 100, Waiting: 7, Mean: 3.5}, {Machine: 430, Waiting: 1, Mean: 99},
@@ -122,9 +123,9 @@ func TestChosenIsServed(t *testing.T) {
 	}
 }
 
-// TestBest checks a choice by hand. The trials have the scores .849 (regret .01), .671 (.09), .5 (.1), .675 (.08) and
-// .676 (.05). Of those with a regret below .1 the second has the best score. Of those within 1 % of this score the last
-// has the least regret.
+// TestBest checks a choice that was worked out by hand. The trials have the scores .849 (with the regret .01), .671
+// (.09), .5 (.1), .675 (.08) and .676 (.05). Of those with a regret below .1 the second has the lowest score. Of those
+// within 1 % of this score the last has the lowest regret.
 func TestBest(t *testing.T) {
 	trials := []Trial{
 		{Weights{1, 0, 0}, .8, .9, .01}, {Weights{2, 0, 0}, .5, .9, .09}, {Weights{3, 0, 0}, .5, .5, .1},

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// TestRegretsAreOfTheRun proves that regrets are computed for the sizes that the run chose. If a simulator gives jobs
+// TestRegretsAreOfTheRun proves that regrets are about the sizes that were chosen in the run: if a simulator gives jobs
 // these sizes, their turnarounds are the reported ones. The best size is never worse than the chosen one.
 func TestRegretsAreOfTheRun(t *testing.T) {
 	w := stretch(t, 1500, .8, 5)
@@ -50,9 +50,9 @@ func TestRegretsAreOfTheRun(t *testing.T) {
 	}
 }
 
-// TestRegretByHand compares the regret with one computed by hand. One of two processors is busy for another 100 s, and
-// a job takes 80 s on both or 160 s on one. Its turnaround is 160 s if it starts at once on one, and 180 s if it waits
-// for both. If the other job ends after 50 s, waiting gives 130 s.
+// TestRegretByHand compares regrets with values worked out by hand. One of two processors is busy for another 100 s,
+// and a job takes 80 s on both processors or 160 s on one. Its turnaround is 160 s if it starts at once on one
+// processor, and 180 s if it waits for both. If the processor is busy for 50 s only, waiting gives 130 s.
 func TestRegretByHand(t *testing.T) {
 	for _, c := range []struct{ other, least float64 }{{100, 160}, {50, 130}} {
 		w := &Workload{
@@ -85,9 +85,9 @@ func TestRegretByHand(t *testing.T) {
 	}
 }
 
-// TestHindsight proves the promise on a run of all of KTH-SP2 with moldable jobs, at the log's own load. For half of
-// the advices at the head, the best size in hindsight would have reduced the turnaround by less than a tenth. This
-// holds both for the objective in use and for that of the job's own finish alone.
+// TestHindsight proves the promised regret in a run of all of KTH-SP2 with moldable jobs, with the recorded times
+// between submissions. For at least half of the advices at the head, the best size in hindsight would have reduced the
+// turnaround by less than a tenth. This holds both for the objective that is served and for the job's own finish alone.
 func TestHindsight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the whole trace takes seconds")

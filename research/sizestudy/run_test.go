@@ -32,8 +32,8 @@ func stretch(t testing.TB, jobs int, load float64, seed uint64) *Workload {
 	return must(kth(t).Make(SecondHalf, jobs, load, seed, Model{}))(t)
 }
 
-// TestMake proves that a workload has the requested load and number of jobs, and consists of successive jobs of the
-// requested part of the log.
+// TestMake proves that a workload has the requested load and number of jobs, and consists of consecutive jobs of the
+// requested part of the trace.
 func TestMake(t *testing.T) {
 	trace := kth(t)
 	half := len(trace.Jobs) / 2
@@ -67,7 +67,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// index returns the index at which the list part begins in the list all, or -1.
+// index returns the index at which part begins in all, -1 if all does not contain it.
 func index(all, part []float64) int {
 	for i := range len(all) - len(part) + 1 {
 		if slices.Equal(all[i:i+len(part)], part) {
@@ -77,8 +77,8 @@ func index(all, part []float64) int {
 	return -1
 }
 
-// TestAsks proves that jobs that ask for advice at one share also ask at a higher one, that as many jobs ask as the
-// share says, and that a job with only one size never asks.
+// TestAsks proves that jobs that ask for advice at one share also ask at a higher share, that the share of the jobs
+// that ask is as given, and that a job with only one size never asks.
 func TestAsks(t *testing.T) {
 	w := stretch(t, 8000, .7, 1)
 	can, few, half := 0, 0, 0
@@ -100,7 +100,7 @@ func TestAsks(t *testing.T) {
 			}
 		}
 	}
-	// bound: 4 standard deviations
+	// The bound is 4 standard deviations.
 	for _, c := range []struct{ share, n float64 }{{.2, float64(few)}, {.5, float64(half)}} {
 		if want := c.share * float64(can); math.Abs(c.n-want) > 4*math.Sqrt(want*(1-c.share)) {
 			t.Errorf("%v of %d ask, want a share of %v", c.n, can, c.share)
@@ -108,7 +108,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestRulesGive proves that a job that asks gets the size of the fixed rule, and that no rule changes a job that does
+// TestRulesGive proves that a fixed rule gives its size to the jobs that ask, and that no rule changes a job that does
 // not ask.
 func TestRulesGive(t *testing.T) {
 	w := stretch(t, 1500, .7, 2)
@@ -155,8 +155,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestNoForesight proves that advice uses only what is known at the time. Of the jobs that run at some instant, it
-// makes those that cannot choose a size end right after it. Nothing that started up to that instant changes.
+// TestNoForesight proves that advice uses only data that are known at the time. The test lets the jobs that run at some
+// instant and cannot choose a size end right after it. No start up to that instant changes.
 func TestNoForesight(t *testing.T) {
 	w := stretch(t, 2500, .8, 4)
 	for _, rule := range []Rule{AtSubmit, AtHead, AtBoth} {

@@ -5,7 +5,7 @@ import (
 )
 
 // TestMachine proves that the generated log of a cluster ends and has the requested number of jobs, that it does not
-// depend on the length of the steps in which it is generated, and that it contains every kind of event and bad line.
+// depend on the length of the steps in which it is generated, and that it has every kind of event and of bad line.
 func TestMachine(t *testing.T) {
 	for _, name := range Formats() {
 		one, first := written(t, name, 3600)
@@ -24,7 +24,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// written returns the whole log of a small cluster, which it generates in steps of the given number of seconds.
+// written returns a small cluster and its whole log in the format with the given name. The log is generated in steps of
+// the given number of seconds.
 func written(t *testing.T, name string, step float64) (*machine, string) {
 	t.Helper()
 	f, err := newFormat(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// build builds waitcastd and returns the program's path.
+// build builds waitcastd and returns the path of the program.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waitcastd")
@@ -27,7 +27,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// testLog writes the messages of a soak to the test's log.
+// testLog is a writer that writes the messages of a soak to the log of the test.
 type testLog struct{ t *testing.T }
 
 func (l testLog) Write(text []byte) (int, error) {
@@ -54,9 +54,9 @@ func soak(t *testing.T, o Options) {
 	}
 }
 
-// TestSoak proves on a small log that a daemon ends with the same knowledge as one that read the log undisturbed,
+// TestSoak proves with a small log that a daemon ends with the same data as a daemon that read the log undisturbed,
 // although it is killed, reloaded and stopped, its database fails and its log is rotated in every way. Every bad line
-// is counted under its reason. (make soak does the same with a log of a year, and also judges memory and calibration.)
+// is counted under its reason. (make soak does the same with a log of a year, and also checks memory and calibration.)
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs daemons: not with -short")
@@ -82,7 +82,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestFloodByClient proves on a small log that a client is answered while another client floods the daemon with
+// TestFloodByClient proves with a small log that a client gets its answers while another client floods the daemon with
 // requests.
 func TestFloodByClient(t *testing.T) {
 	if testing.Short() {
@@ -102,9 +102,9 @@ func parsers() map[string]collector.Format {
 	}
 }
 
-// TestBadLines proves that a parser refuses every bad line with the reason for which it was generated, and sends no
-// event. Lines with future times are an exception, because the parser accepts them and only a comparison with the clock
-// refuses them. Lines that are too long are left out, because they never reach a parser.
+// TestBadLines proves that a parser refuses every bad line for the reason for which it was generated, and returns no
+// event. Lines with future times are an exception: parsers accept them, and only a comparison with the clock refuses
+// them. Lines that are too long are left out, because they never reach a parser.
 func TestBadLines(t *testing.T) {
 	for name, parser := range parsers() {
 		f, err := newFormat(name)
@@ -133,7 +133,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestLines proves that a log in each format has all events of a job's life.
+// TestLines proves that in each format the lines of a job give the events that the format can have.
 func TestLines(t *testing.T) {
 	r := record{
 		ID: 7, User: "u1", Queue: "short", Procs: 4, Limit: time.Hour, Submit: epoch(), Start: epoch().Add(time.Minute),
@@ -141,7 +141,7 @@ func TestLines(t *testing.T) {
 	}
 	for name, want := range map[string][]job.Kind{
 		"pbs": {job.Submit, job.Start, job.Requeue, job.End, job.Cancel},
-		// The last End is that of a waiting job that was killed. The picture counts the job as cancelled.
+		// The last End is that of a job that was killed while it waited. The picture counts such a job as cancelled.
 		"slurm-log":     {job.Submit, job.Start, job.Requeue, job.End, job.End},
 		"slurm-jobcomp": {job.Start, job.Requeue, job.End, job.Cancel},
 	} {
@@ -170,7 +170,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestWorkloadModel proves that without a trace the soak generates its jobs with a model, and says so.
+// TestWorkloadModel proves that without a trace the jobs come from the model of Lublin and Feitelson, and that the
+// description says so.
 func TestWorkloadModel(t *testing.T) {
 	_, about, err := newArrivals(filepath.Join(t.TempDir(), "missing.swf.gz"), 1000, 30, 1000, 1)
 	if err != nil || !strings.Contains(about, "Lublin") {
@@ -178,8 +179,8 @@ func TestWorkloadModel(t *testing.T) {
 	}
 }
 
-// TestGrowth proves that a leak of goroutines is found, and that a number of goroutines that varies around a constant
-// is accepted.
+// TestGrowth proves that a leak of goroutines is out of bounds, and that a number of goroutines that varies around a
+// constant is within them.
 func TestGrowth(t *testing.T) {
 	var level, leak watch
 	for i := range int64(200) {
@@ -196,7 +197,7 @@ func TestGrowth(t *testing.T) {
 	level.table(io.Discard)
 }
 
-// TestDiffEach proves that wrong, additional and missing elements are found with their positions.
+// TestDiffEach proves that a wrong, an additional and a missing element are each reported with their position.
 func TestDiffEach(t *testing.T) {
 	of := func(all ...string) func(func(string, error) bool) {
 		return func(yield func(string, error) bool) {
@@ -224,8 +225,8 @@ func TestDiffEach(t *testing.T) {
 	}
 }
 
-// TestLogEndsInItsPlace proves that a log that was renamed while its writer went on exists again under its name once it
-// has ended. Without it the daemon would not be ready.
+// TestLogEndsInItsPlace proves that after end a file with the name of the log exists, even if the writer was still
+// using a renamed file. Without that file the daemon would not be ready.
 func TestLogEndsInItsPlace(t *testing.T) {
 	l, err := newLogs(t.TempDir(), "mixed", 1)
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 )
 
 // TestTable6 compares the correlations of Downey's methods with his Table 6. As in his section 6, the parameters are
-// those of 1995, without a new fit, and the Paragon's batch jobs of 1 January to 15 May 1996 are scheduled strictly
-// first come, first served on 368 processors. His correlations for A, B and their combination are .56, .50 and .58.
-// Computed on logarithms, as they must be, an independent run on the archive's log gave .54, .52 and .56.
+// those of 1995, without a new fit, and the batch jobs of the Paragon from 1 January to 15 May 1996 run strictly first
+// come, first served on 368 processors. His correlations for A, B and their combination are .56, .50 and .58. They must
+// be correlations of logarithms. An independent program, with logarithms and the log of the archive, got .54, .52 and
+// .56.
 func TestTable6(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -47,8 +48,9 @@ func TestTable6(t *testing.T) {
 	}
 }
 
-// TestAtHeadOfOne proves that predictor A gives a job that waits for only one other job, of age a, the median of its
-// remaining lifetime, sqrt(tmax a) - a. The first job, and a job that starts at once, get no forecast.
+// TestAtHeadOfOne covers a job that waits at the head for the end of one other job, which has the age a. It proves that
+// the forecast of predictor A is the median of the other job's residual lifetime, sqrt(tmax a) - a. The first job, and
+// a job that starts at once, have no forecast.
 func TestAtHeadOfOne(t *testing.T) {
 	law := uniformlog.Model{B0: -.183, B1: .104}
 	jobs := []simulator.Job{
@@ -67,8 +69,8 @@ func TestAtHeadOfOne(t *testing.T) {
 	}
 }
 
-// TestClass proves that the class of a job follows from the queue names of the log, and that a queue without a known
-// class is its own class.
+// TestClass proves that the classes of jobs follow from the names of the queues in the log, and that an unknown queue
+// is a class of its own.
 func TestClass(t *testing.T) {
 	for _, c := range []struct {
 		queue string
@@ -85,7 +87,7 @@ func TestClass(t *testing.T) {
 }
 
 // TestHeads proves that a job that lacks 5 processors has one benefactor if only one of the two running jobs holds at
-// least 5.
+// least 5 processors.
 func TestHeads(t *testing.T) {
 	jobs := []simulator.Job{
 		{ID: 0, Submit: 0, Start: 0, End: 100, Procs: 5},

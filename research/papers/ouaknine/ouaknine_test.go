@@ -12,7 +12,7 @@ import (
 )
 
 // TestJobs proves that jobs that never ran or held no processors are left out, and that an estimate below the runtime
-// is raised to it, unless estimates are to be used as given.
+// is raised to the runtime unless asGiven is set.
 func TestJobs(t *testing.T) {
 	records := []swf.Record{
 		{ID: 1, User: 7, Submit: 0, Runtime: 50, Allocated: 4, TimeLimit: 60, Status: swf.StatusCompleted},
@@ -33,8 +33,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestTruncated proves that only the job that the thesis truncates becomes shorter, in a copy of the jobs, and that
-// another job with its number is an error.
+// TestTruncated proves that only the job Butterfly becomes shorter, in a copy of the jobs, and that it is an error if
+// another job has its number.
 func TestTruncated(t *testing.T) {
 	jobs := []users.Job{{Index: 1, Procs: 9, Runtime: 64830, Estimate: 64830},
 		{Index: ouaknine.Butterfly, Procs: 9, Runtime: 64830, Estimate: 64830}}
@@ -57,8 +57,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestReversed proves that the order of jobs with the same submission time is reversed, that the order is otherwise
-// kept, and that the original does not change.
+// TestReversed proves that jobs with the same submission time are in reverse order in the result, that the order is
+// otherwise the same, and that the original does not change.
 func TestReversed(t *testing.T) {
 	jobs := []users.Job{{Index: 1, Submit: 0}, {Index: 2, Submit: 5}, {Index: 3, Submit: 5}, {Index: 4, Submit: 5},
 		{Index: 5, Submit: 9}, {Index: 6, Submit: 9}}
@@ -70,8 +70,8 @@ func TestReversed(t *testing.T) {
 	}
 }
 
-// TestSimulate compares slowdowns with those computed by hand. The first job starts at once (slowdown 1). The second
-// asks for more processors than there are, waits 90 s for the first to end and runs 20 s: (90 + 20) / 20 = 5.5. The
+// TestSimulate compares slowdowns with those worked out by hand. The first job starts at once (slowdown 1). The second
+// requests more processors than there are, waits 90 s for the end of the first and runs 20 s: (90 + 20) / 20 = 5.5. The
 // third runs 1 s and overtakes the second on the idle processor: (0 + 1) / 10, raised to the minimum of 1.
 func TestSimulate(t *testing.T) {
 	jobs := []users.Job{
@@ -89,10 +89,10 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSimulateWindow checks that with a window of one job a job's runtime is predicted by that of its user's last job.
-// Job 2 runs 100 s with an estimate of 1,000 s, but is predicted to run 10 s, as job 1 did. Job 3 needs all processors.
-// With the prediction its reservation comes too early for job 4, of 95 s, to be backfilled. With the estimate there is
-// room for job 4.
+// TestSimulateWindow proves that with a window of one job the runtime of a job is predicted to be that of its user's
+// last job. Job 2 runs 100 s with an estimate of 1,000 s, but is predicted to run 10 s, as job 1 did. Job 3 needs all
+// processors and gets a reservation after job 2. With the prediction this reservation is too early for backfilling job
+// 4, which takes 95 s. With the estimate there is time for job 4.
 func TestSimulateWindow(t *testing.T) {
 	jobs := []users.Job{
 		{Index: 1, User: 7, Submit: 0, Procs: 1, Runtime: 10, Estimate: 1000},
@@ -108,8 +108,8 @@ func TestSimulateWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Job 3 starts at 120 in both cases. Job 4 starts at once with the estimates, and behind job 3 at 170 with the
-	// window.
+	// Job 3 starts at 120 in both cases. Job 4 starts at once with the estimates, but only after job 3, at 170, with
+	// the window.
 	if want := 99. / 4; math.Abs(plain.Wait-want) > 1e-9 {
 		t.Errorf("by estimates the mean wait is %v, want %v", plain.Wait, want)
 	}
@@ -118,8 +118,8 @@ func TestSimulateWindow(t *testing.T) {
 	}
 }
 
-// TestBad proves that bad estimates lie between R and (f+1)R, that their mean is the middle of this range, and that the
-// same random numbers are used for every f.
+// TestBad proves that estimates are between R and (f+1)R, that their mean is the middle of this range, and that the
+// random numbers are the same for every f.
 func TestBad(t *testing.T) {
 	jobs := make([]users.Job, 5000)
 	for i := range jobs {
