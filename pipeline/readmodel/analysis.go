@@ -13,27 +13,27 @@ import (
 
 const weekSeconds = 7 * 86400
 
-// Analysis describes the users of a queue by the kept history.
+// Analysis describes the users of a queue, as far as the kept history of jobs shows them.
 type Analysis struct {
-	// Origin is the instant of time 0, the first submission.
+	// Origin is the instant from which times count: the first submission.
 	Origin time.Time
-	// Jobs is the number of jobs kept. NeverRan is the number of those that left the queue without a start. Sessions
-	// is the number of the users' sessions.
+	// Jobs is the number of jobs in the history. NeverRan is the number of those that left the queue without a start.
+	// Sessions is the number of sessions of all users.
 	Jobs, NeverRan, Sessions int
 	// Pools are the groups of users by the length of their stay. If they are unknown, Pools is nil and NoPools has
 	// the reason.
 	Pools   *users.Pools
 	NoPools string
-	// Findings are the flurries and daily robots. They are nil if there are none. If none were searched, NoFindings
-	// has the reason.
+	// Findings are the flurries and the daily robots (users whose jobs come at the same time every day); nil if there
+	// are none. If they were not searched, NoFindings has the reason.
 	Findings   []clean.Finding
 	NoFindings string
-	// Flurry is the number of jobs of one user within a day that count as a flurry.
+	// Flurry is the minimum number of jobs of one user within a day that count as a flurry.
 	Flurry float64
 }
 
-// Analyze analyzes the history of a queue (of all queues if it is empty). It takes one pass over the history, about
-// 100 ms for 100,000 jobs.
+// Analyze returns an analysis of the kept history of a queue, or of all queues if queue is empty. It takes one pass
+// over the history, about 100 ms for 100,000 jobs.
 func (v *View) Analyze(queue string) *Analysis {
 	jobs, origin := v.Models.History.Jobs(queue)
 	a := &Analysis{Origin: origin, Jobs: len(jobs), Flurry: clean.Least(jobs)}
@@ -59,13 +59,13 @@ func (v *View) Analyze(queue string) *Analysis {
 	return a
 }
 
-// split splits jobs by users.
+// split groups jobs by users. Times of jobs are relative to origin.
 func split(v *View, jobs []users.Job, origin time.Time, rare []users.RareBehavior) (*users.Pools, error) {
 	monday := math.Mod(hypergamma.LocalSeconds(origin.In(v.Models.Zone())), weekSeconds)
 	return users.Split(users.Trace{Name: v.Cluster, Jobs: jobs, Monday: monday}, users.Options{Rare: rare})
 }
 
-// sessions counts the sessions of all users.
+// sessions returns the number of sessions of all users.
 func sessions(p *users.Pools) int {
 	n := 0
 	for _, pool := range [...][]*users.User{p.LongTerm, p.Temporary, p.Dropped} {
@@ -76,9 +76,8 @@ func sessions(p *users.Pools) int {
 	return n
 }
 
-// LublinOf returns the fitted model of Lublin and Feitelson of a queue. If queue is empty, the model is of all queues
-// together. Arrivals are counted live, except from a log in the order of ends; for such a log they are fitted to the
-// history.
+// LublinOf returns the fitted model of Lublin and Feitelson for a queue, or for all queues together if queue is empty.
+// If the live model has no arrivals, as with a log in the order of ends, they are fitted to the kept history.
 func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	q := v.Models.Of(queue)
 	if q == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// BenchmarkAnalyze measures the cost of finding users, flurries and robots in a full history.
+// BenchmarkAnalyze measures Analyze with a full history.
 func BenchmarkAnalyze(b *testing.B) {
 	models, err := livemodels.New(livemodels.Config{HistoryJobs: 100_000}, livemodels.Site{})
 	if err != nil {

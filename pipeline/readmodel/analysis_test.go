@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// busy returns a view after a year with 12 users who submit in working hours, one daily robot and one flurry, all in
-// one queue.
+// busy returns a view after about a year with 12 users who submit in working hours, one daily robot and one flurry, all
+// in one queue.
 func busy(t testing.TB) *View {
 	t.Helper()
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
@@ -48,14 +48,14 @@ func busy(t testing.TB) *View {
 	return l.view()
 }
 
-// submitted returns the submission of a job to queue q, in a year that begins with a Monday.
+// submitted returns the submission of a job to the queue "q" at a second of the tests' time.
 func submitted(id int, user string, second float64, procs int) job.Event {
 	ev := eventtest.Sized(event(job.Submit, fmt.Sprint(id), second), procs)
 	ev.Queue, ev.User = "q", user
 	return ev
 }
 
-// TestAnalyze checks the numbers of users, sessions, robots and flurries in a history.
+// TestAnalyze proves that Analyze finds the users, the sessions, the robot and the flurry of the view busy.
 func TestAnalyze(t *testing.T) {
 	v := busy(t)
 	a, growth := v.Analyze("q"), v.Growth("q")
@@ -79,8 +79,8 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// TestSynthetic proves that every model draws possible jobs in order of submission. The same seed gives the same
-// jobs, and another seed gives others.
+// TestSynthetic proves that every model draws jobs that are possible, in order of submission. The same seed gives the
+// same jobs, and another seed gives other jobs.
 func TestSynthetic(t *testing.T) {
 	v := busy(t)
 	for _, queue := range []string{"q", ""} {
@@ -131,8 +131,7 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 	return out
 }
 
-// TestSyntheticSaysWhatIsMissing proves that the error for a model with too few jobs names the number of jobs that the
-// model needs.
+// TestSyntheticSaysWhatIsMissing proves that with too few jobs the error names the number of jobs that the model needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 12 {
@@ -164,8 +163,8 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestNeverRanIsNeverARuntime proves that a job that left the queue without a start is kept as such, and that no model
-// uses it as a lifetime, a size or a runtime.
+// TestNeverRanIsNeverARuntime proves that a job that left the queue without a start counts as such in the history, and
+// that no model uses it as a lifetime, a size or a runtime.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 30 {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestRestOfABeginTime checks the remaining wait of a job that may not start for another 100 s. If the forecast
-// includes the begin time, it is the rest of the forecast's distribution, at least 100 s. Otherwise it is 100 s plus
-// the whole distribution, until the begin time is reached.
+// includes the begin time, the remaining wait is the rest of the forecast distribution, at least 100 s. Otherwise,
+// until the begin time is reached, it is the time until then plus the whole distribution.
 func TestRestOfABeginTime(t *testing.T) {
 	submit := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 	j := &cluster.Job{Submit: submit, Eligible: submit.Add(150 * time.Second), Held: true,
@@ -38,10 +38,10 @@ func TestRestOfABeginTime(t *testing.T) {
 	}
 }
 
-// TestRestOfAReleasedJob checks the remaining wait of a job. By its forecast it should have started at once, but it was
-// held while another job took all processors. After the release the remaining wait is the rest of the other job's 1,000
-// s in the simulation, and falls by the second. While the job is held, and for a job that was never held, the remaining
-// wait is that of the forecast.
+// TestRestOfAReleasedJob checks the remaining wait of a job that by its forecast should have started at once, but was
+// held while another job took all processors. After the release, the remaining wait is the simulated rest of the other
+// job's 1,000 s, and falls with time. While the job is held, and for a job that was never held, the remaining wait
+// comes from the forecast.
 func TestRestOfAReleasedJob(t *testing.T) {
 	submit := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 	j := &cluster.Job{Seq: 1, Submit: submit, Eligible: submit.Add(400 * time.Second),

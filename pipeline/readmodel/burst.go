@@ -8,24 +8,24 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// burstAge is the maximum age of the newest submission of a burst that is still in progress. The value is a free
+// burstAge is the maximum age of the newest submission of a burst that counts as in progress. The value is a free
 // choice.
 const burstAge = time.Hour
 
-// burstTasks is the maximum number of tasks of one array that count. It bounds the work for a view. The value is a
-// free choice.
+// burstTasks is the maximum number of tasks of one array that count as submissions. It bounds the work for a view. The
+// value is a free choice.
 const burstTasks = 1000
 
-// submitter is a user in a queue: the user's number if the history has one, else the hash of the name.
+// submitter is a user in a queue. user is the number from HistoryView.UserNumber.
 type submitter struct {
 	queue string
 	user  uint64
 }
 
-// Bursts returns the size of the largest burst in progress for each queue that has one. A burst consists of the
-// submissions of one user to a queue within a day up to that user's newest submission. It is in progress if the newest
-// submission is at most an hour old, and it counts if it has at least as many submissions as a flurry. least returns
-// the number of jobs of a flurry in a queue, see Analysis.Flurry.
+// Bursts returns the size of the largest burst in progress for each queue that has one. A burst has the submissions of
+// one user to a queue within the day before that user's newest submission. It is in progress if the newest submission
+// is at most burstAge old, and it counts if it has at least as many submissions as a flurry. least returns the minimum
+// number of jobs of a flurry in a queue (see Analysis.Flurry).
 func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()

@@ -8,14 +8,15 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// A start is materially sooner if it is sooner by at least leastGain seconds and by leastShare of the wait.
+// A start is materially sooner if it is sooner by at least leastGain seconds and by at least the share leastShare of
+// the wait.
 const (
 	leastGain  = 60.
 	leastShare = .2
 )
 
-// materially reports whether a wait, in seconds, is materially shorter than another one. A finite wait is materially
-// shorter than one that never ends.
+// materially reports whether the wait shorter is materially shorter than the wait than. Both are in seconds. A finite
+// wait is materially shorter than one that never ends.
 func materially(shorter, than float64) bool {
 	if math.IsInf(than, 1) {
 		return !math.IsInf(shorter, 1)
@@ -24,23 +25,23 @@ func materially(shorter, than float64) bool {
 	return gain >= leastGain && gain >= leastShare*than
 }
 
-// coupling has the simulated waits of a request and of an option, in seconds by future. They determine how the two
+// coupling has the simulated waits of a request and of an option, one for each future, in seconds. It shows how the two
 // waits depend on each other.
 type coupling struct {
 	request, option []float64
-	same            bool // elements of the two lists with the same index belong to the same future
+	same            bool // elements with the same index belong to the same future
 }
 
-// sameFutures couples two requests that compete for one pool. Elements with the same index in the two lists of
-// simulated waits belong to the same future. Only the ranks of the waits count. Equal waits of one request are ranked
-// by the waits of the other.
+// sameFutures couples a request and an option that compete for the same pool. Elements with the same index in the two
+// lists of simulated waits belong to the same future. Only the ranks of the waits in their list count. Equal waits in
+// one list are ranked by the waits in the other.
 func sameFutures(request, option []float64) coupling { return coupling{request, option, true} }
 
-// independent couples two requests that compete for different pools, so that their futures are independent. It combines
-// every future of one request with every future of the other.
+// independent couples a request and an option that compete for different pools, so that their futures are independent:
+// every future of one is combined with every future of the other.
 func independent(request, option []float64) coupling { return coupling{request, option, false} }
 
-// probability returns the probability that the option starts sooner than the request by any amount.
+// probability returns the probability that the option starts sooner than the request in the simulation, by any amount.
 func (c *coupling) probability() float64 {
 	n := 0
 	if c.same {
@@ -65,8 +66,8 @@ func one(b bool) int {
 	return 0
 }
 
-// served returns the joint distribution of two served waits. The arguments are the quantiles of the two waits. The
-// dependence comes from the coupling, and each wait keeps its own distribution.
+// served returns the joint distribution of the served waits of the request and the option, whose quantiles are the
+// arguments. Each wait keeps its served distribution. The dependence between the two comes from the coupling.
 func (c *coupling) served(request, option []float64) waitPairs {
 	if c.same {
 		p := waitPairs{readAt(levelsByRank(c.request, c.option), request),
@@ -89,14 +90,14 @@ func (c *coupling) served(request, option []float64) waitPairs {
 }
 
 // waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf means never. sooner
-// is true for a pair if the option starts sooner in the simulation.
+// is true for those pairs in which the option starts sooner in the simulation.
 type waitPairs struct {
 	request, option []float64
 	sooner          []bool
 }
 
-// levelsByRank converts each wait to the level of its rank. The levels are the middles of n equal parts of (0, 1).
-// Equal waits are ranked by the elements of others, then by index.
+// levelsByRank returns, for each of n waits, the level that belongs to its rank. The levels are the middles of n equal
+// parts of (0, 1). Equal waits are ranked by the elements of others, then by index.
 func levelsByRank(waits, others []float64) []float64 {
 	type ranked struct {
 		wait, other float64
@@ -123,8 +124,8 @@ func levelsByRank(waits, others []float64) []float64 {
 	return levels
 }
 
-// readAt returns the waits at the given levels of a served distribution with the given quantiles. It returns +Inf if
-// the quantiles do not form a distribution.
+// readAt returns the waits, in seconds, that the distribution with the given served quantiles has at the given levels.
+// All are +Inf if the quantiles do not form a distribution.
 func readAt(levels, quantiles []float64) []float64 {
 	d, err := waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles))
 	out := make([]float64, len(levels))
@@ -136,9 +137,9 @@ func readAt(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// probability returns the probability, in (0, 1), that the option has a materially shorter wait. It is the Bayes
-// estimate with Jeffreys's prior, so that no finite number of futures gives certainty. A pair counts only if the option
-// also starts sooner in the simulation.
+// probability returns the probability, in (0, 1), that the option has a materially shorter wait. A pair counts only if
+// the option also starts sooner in the simulation. The probability is the Bayes estimate with Jeffreys's prior, so that
+// no finite number of pairs gives certainty.
 func (c *waitPairs) probability() float64 {
 	n := 0
 	for i := range c.request {
@@ -153,8 +154,9 @@ func (c *waitPairs) probability() float64 {
 // posterior distribution with the prior Beta(1/2, 1/2).
 func jeffreys(successes, n int) float64 { return (float64(successes) + .5) / (float64(n) + 1) }
 
-// gain returns the median difference of the two waits in seconds, positive if the option starts sooner. It is +Inf if
-// only the option ever starts in most pairs, and NaN if the median lies between +Inf and -Inf.
+// gain returns the median of the differences between the waits of request and option in seconds, positive if the option
+// starts sooner. It is +Inf if in most pairs only the option ever starts, and NaN if the two middle differences are
+// -Inf and +Inf.
 func (c *waitPairs) gain() float64 {
 	d := make([]float64, len(c.request))
 	for i := range d {
@@ -165,7 +167,8 @@ func (c *waitPairs) gain() float64 {
 	return median(d)
 }
 
-// median sorts values and returns their median: the mean of the middle two if their number is even.
+// median sorts values and returns their median, the mean of the two middle values if their number is even; NaN if there
+// are none.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	n := len(values)

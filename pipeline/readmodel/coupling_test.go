@@ -12,8 +12,8 @@ import (
 
 func near(a, b, tolerance float64) bool { return a == b || math.Abs(a-b) <= tolerance }
 
-// TestLevelsByRank checks the levels of ranks against values worked out by hand. Of equal waits, the one in whose
-// future the other request waits less comes first.
+// TestLevelsByRank compares the levels of ranks with values worked out by hand. Of two equal waits the first is the one
+// for which the other request has the shorter wait in the same future.
 func TestLevelsByRank(t *testing.T) {
 	for _, c := range []struct{ waits, others, want []float64 }{
 		{[]float64{30, 10, 20, 40}, []float64{0, 0, 0, 0}, []float64{.625, .125, .375, .875}},
@@ -27,15 +27,15 @@ func TestLevelsByRank(t *testing.T) {
 	}
 }
 
-// between returns the wait in seconds at a level between two others. low and high are their waits plus 60 s; ln(wait +
-// 60 s) is linear in the normal quantile.
+// between returns the wait, in seconds, at a level between lowLevel and highLevel. low and high are the waits at these
+// two levels plus 60 s. Between them ln(wait + 60 s) is linear in the normal quantile of the level.
 func between(level, lowLevel, highLevel, low, high float64) float64 {
 	z := distuv.UnitNormal.Quantile
 	return low*math.Pow(high/low, (z(level)-z(lowLevel))/(z(highLevel)-z(lowLevel))) - 60
 }
 
-// TestReadAt proves that readAt reads a served distribution as waittime.Distribution does, and returns +Inf above the
-// highest level that is reached.
+// TestReadAt proves that readAt returns the waits that waittime.Distribution has at the given levels, and +Inf above
+// the highest level that is reached.
 func TestReadAt(t *testing.T) {
 	quantiles := []float64{0, 60, 540, 1000, 2000, 4000}
 	got := readAt([]float64{.25, .375, .5, .95}, quantiles)
@@ -58,12 +58,13 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// TestCouplingByHand checks a coupling against values worked out by hand. In the simulation the option starts sooner in
-// two of four futures, and equally soon in the two others. Both sooner starts are materially sooner, so that the
+// TestCouplingByHand compares a coupling with values worked out by hand. In the simulation the option starts sooner in
+// two of four futures, and at the same time in the two others. Both sooner starts are materially sooner, so the
 // probability is 2.5/5 by Jeffreys's estimate. The differences come from the served quantiles at the levels .125, .375,
 // .625 and .875.
 func TestCouplingByHand(t *testing.T) {
-	// the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's half of that from .5 on
+	// Plus 60 s, the waits of the request are 60, 120, 600, 600, 600 and 600. From the level .5 on, those of the option
+	// are half of that.
 	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}
 	simulated := sameFutures([]float64{1, 2, 3, 4}, []float64{1, 1, 2, 4})
 	c := simulated.served(request, option)
@@ -79,7 +80,8 @@ func TestCouplingByHand(t *testing.T) {
 	if want := []bool{false, true, true, false}; !slices.Equal(c.sooner, want) {
 		t.Errorf("sooner in the simulation: %v, want %v", c.sooner, want)
 	}
-	// the differences are 9.7, 140.3, 300 and 300 s; the last one does not count, as the simulation gains nothing there
+	// The differences are 9.7, 140.3, 300 and 300 s. The last one does not count, because the option does not start
+	// sooner there in the simulation.
 	if got := c.probability(); !near(got, 2.5/5, 1e-12) {
 		t.Errorf("probability %v, want .5", got)
 	}
@@ -88,8 +90,8 @@ func TestCouplingByHand(t *testing.T) {
 	}
 }
 
-// TestMaterially proves the definition of materially sooner: by at least a minute and a fifth, or a start instead of
-// none.
+// TestMaterially proves the definition of materially shorter: by at least a minute and a fifth, or finite instead of
+// infinite.
 func TestMaterially(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
@@ -105,7 +107,8 @@ func TestMaterially(t *testing.T) {
 	}
 }
 
-// world returns random simulated waits with many ties, in the same futures, and random served quantiles.
+// world returns random waits of a request and an option in the same futures, with many equal waits, and random served
+// quantiles of both.
 func world(rng *rand.Rand) (request, option, servedRequest, servedOption []float64) {
 	n := 1 + rng.IntN(40)
 	for range n {
@@ -128,15 +131,15 @@ func world(rng *rand.Rand) (request, option, servedRequest, servedOption []float
 	return request, option, served(), served()
 }
 
-// paired returns the served waits of two requests in the same futures.
+// paired returns the pairs of served waits of a request and an option with the given waits in the same futures.
 func paired(request, option, servedRequest, servedOption []float64) waitPairs {
 	c := sameFutures(request, option)
 	return c.served(servedRequest, servedOption)
 }
 
-// TestCouplingLaws proves five properties of the coupling. A probability lies between 0 and 1. At most one of the two
-// requests starts sooner. Only the order of the simulated waits counts. Exchanging the two requests changes the signs
-// of the differences. Each wait keeps its served distribution.
+// TestCouplingLaws proves five properties of a coupling. A probability is between 0 and 1. In a pair at most one of the
+// two requests starts sooner. Only the order of the simulated waits counts. If the two requests are exchanged, the
+// differences change their signs. Each wait keeps its served distribution.
 func TestCouplingLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -178,9 +181,9 @@ func TestCouplingLaws(t *testing.T) {
 	}
 }
 
-// TestGainIsTheDifferenceOfMedians proves that the median of the difference is the difference of the medians, up to the
-// distance of two levels, if both waits are in the same order and the difference rises with the wait. If the option
-// starts at once, the gain is the request's median.
+// TestGainIsTheDifferenceOfMedians proves that the gain is the difference of the medians, up to the distance of two
+// levels, if both waits are in the same order and the difference rises with the wait. If the option starts at once, the
+// gain is the median of the request.
 func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -210,15 +213,14 @@ func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 	}
 }
 
-// TestProposedAgrees proves that a proposed option agrees with the two forecasts. In many random cases, the median of
-// every proposed option is earlier by at least a minute and a fifth, and its gain is within half to twice the
-// difference of the medians.
+// TestProposedAgrees proves in many random cases that a proposed option agrees with the two forecasts: its median is
+// shorter by at least a minute and a fifth, and its gain is between half and twice the difference of the medians.
 func TestProposedAgrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	n := 0
 	for range 20000 {
 		a, b, than, q := world(rng)
-		if rng.IntN(2) == 0 { // as for a good model
+		if rng.IntN(2) == 0 { // forecasts that agree with the simulation
 			for i := range q {
 				q[i] = than[i] * rng.Float64() * .8
 			}
@@ -249,26 +251,28 @@ func TestProposedAgrees(t *testing.T) {
 	}
 }
 
-// TestIndependent checks by hand that in independent pools every wait of one request is combined with every wait of the
-// other: in 4 of 2 x 4 pairs the simulation starts the option sooner.
+// TestIndependent proves that for different pools every wait of the request is combined with every wait of the option,
+// with values worked out by hand: in 4 of 2 x 4 pairs the option starts sooner in the simulation.
 func TestIndependent(t *testing.T) {
 	request, option := []float64{20, 10}, []float64{1, 30, 15, 16}
 	c := independent(request, option)
 	if got := c.probability(); !near(got, 4.5/9, 1e-12) { // 20 > 1, 15, 16 and 10 > 1
 		t.Errorf("sooner at all with %v, want 4 of 8", got)
 	}
-	// the levels are .25 and .75 of the request, and .125, .375, .625 and .875 of the option
+	// The levels of the request are .25 and .75, and those of the option .125, .375, .625 and .875.
 	pairs := c.served([]float64{0, 1000, 1000, 1000, 1000, 1000}, []float64{0, 0, 0, 900, 900, 900})
 	middle := between(.625, .5, .75, 60, 960)
 	want := []float64{0, 900, 0, middle, 0, 900, 0, middle}
 	if !slices.EqualFunc(pairs.option, want, func(a, b float64) bool { return near(a, b, 1e-9) }) {
 		t.Errorf("the option's waits are %v, want %v", pairs.option, want)
 	}
-	// The four pairs with a sooner start, 0 s three times and about 180 s instead of 1000 s, are materially sooner.
+	// In the four pairs with a sooner start the wait is materially shorter: three times 0 s, and once about 180 s,
+	// instead of 1000 s.
 	if got := pairs.probability(); !near(got, 4.5/9, 1e-12) {
 		t.Errorf("materially sooner with %v, want 4 of 8", got)
 	}
-	// The differences are 100 s twice, the two middle ones, and four times 1000 s.
+	// Four of the eight differences are 1000 s. The gain is the mean of the two middle differences, 1000 s and 1000 s
+	// minus the wait middle.
 	if got := pairs.gain(); !near(got, 1000-middle/2, 1e-9) {
 		t.Errorf("gain %v", got)
 	}

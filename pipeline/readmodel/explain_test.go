@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestCandidates proves that the proposed changes request less, from the smallest change to the largest, down to a
-// sixteenth. The processors per node stay the same, and for a request that cannot be scaled there is no change.
+// TestCandidates proves that the options request fewer processors, from the smallest change to the largest, down to a
+// sixteenth. The processors per node stay the same, and for a request that cannot be scaled there is no option.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
 		for _, o := range smaller(&a, 1./16, nil) {
@@ -46,8 +46,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestMaterial proves that an option must gain at least a minute and a fifth in the median, and must not be worse at
-// the levels above.
+// TestMaterial proves that the median of an option must be shorter by at least a minute and a fifth, and that its
+// quantiles at 0.75 and 0.9 must not be longer.
 func TestMaterial(t *testing.T) {
 	than := []float64{0, 100, 1000, 2000, 4000, 8000}
 	for _, c := range []struct {
@@ -66,8 +66,8 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// TestElsewhere proves that a queue accepts requests within its own limits. If the scheduler does not report the
-// limits, the queue accepts a job that is no larger and no longer than jobs that it has.
+// TestElsewhere proves that another queue is an option if its limits allow the request or, if the scheduler does not
+// report its limits, if the queue has a job that is at least as large and as long.
 func TestElsewhere(t *testing.T) {
 	view := func() *View {
 		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"},
@@ -108,14 +108,14 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestMove proves that the main cause is the delay with most processors. A job that ran before the submission and has
-// outlived nine in ten such jobs counts; one that started after it does not.
+// TestMove proves that the main cause is the change by the most processors. A running job counts as an overrun if it
+// ran at the submission and has outlived nine in ten such jobs, but not if it started later.
 func TestMove(t *testing.T) {
 	now := time.Unix(10_000, 0).UTC()
 	v := &View{View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{90}}}}}
 	e, _ := engine.New(engine.Config{Capacity: 90})
 	t.Cleanup(e.Close)
-	e.Submit(1, 1, engine.Request{Queue: "q", Procs: 20, Limit: 5000}) // without history, its law ends at the limit
+	e.Submit(1, 1, engine.Request{Queue: "q", Procs: 20, Limit: 5000}) // its law ends at the limit
 	e.Start(1, 1, true)
 	overdue := Pivot{Pivot: e.View(10_000).Pivots(&engine.Request{Queue: "q", Procs: 90})[0],
 		Job: &cluster.Job{ID: "1"}}

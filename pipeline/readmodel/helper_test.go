@@ -17,7 +17,7 @@ func event(kind job.Kind, id string, second float64) job.Event {
 	return eventtest.New(kind, id, second)
 }
 
-// folded is a cluster "c" of 128 processors with its workload models, which follow events without a writer.
+// folded is a cluster "c" of 128 processors with its workload models. It follows events without a pipeline.
 type folded struct {
 	testing.TB
 	state  *cluster.State
@@ -35,7 +35,7 @@ func newFolded(t testing.TB, cfg livemodels.Config) *folded {
 	return f
 }
 
-// take applies an event. As in the writer, an event that a model refuses is left out.
+// take applies an event. As in the pipeline, a model that refuses the event does not stop anything.
 func (f *folded) take(ev job.Event) {
 	f.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) { _ = f.models.Learn(changes.Of(c, f.state)) }})
 }

@@ -11,35 +11,36 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// jobIndex indexes a view's jobs for the requests to the view. The first request builds it. Parts that only some
-// requests need are added by these.
+// jobIndex has data about the jobs of a view that would take too long to find for each query. The first query that
+// needs them computes them.
 type jobIndex struct {
 	once sync.Once
-	// running are the running jobs by EngineID.
+	// running has the running jobs by EngineID.
 	running map[uint64]*cluster.Job
-	// takes has the shapes (size and time limit) of the largest jobs of each queue, without shapes that another one
-	// equals or exceeds in both size and limit. The widest comes first, the longest last.
+	// takes has, by queue, the shapes (size and time limit) of its largest running and waiting jobs. Shapes that
+	// another shape equals or exceeds in both size and limit are left out. The shape with the most processors is the
+	// first, the one with the longest limit the last.
 	takes map[string][]shape
-	// unsized has the number of waiting jobs whose size is in no record yet, by queue. Jobs whose queue is unknown,
-	// too, are counted under "".
+	// unsized has, by queue, the number of waiting jobs whose size is in no record yet. Jobs whose queue is unknown too
+	// are counted under "".
 	unsized map[string]int
 	// queues has the names of all queues, sorted. reported has the queues whose limits the scheduler reports, by name.
 	queuesOnce sync.Once
 	queues     []string
 	reported   map[string]*job.QueueFacts
-	// beyond caches, by owner, the amount by which reported priorities exceed those of the rules.
+	// beyond caches the results of beyondRules, by owner.
 	beyond sync.Map
-	// rests caches the remaining waits of waiting jobs in the simulated futures, by EngineID.
+	// rests caches the results of simulatedRest, by EngineID.
 	rests sync.Map
-	// waiting are the waiting jobs with the number of jobs ahead of each.
+	// waiting has the result of View.Waiting.
 	waitingOnce sync.Once
 	waiting     []Waiting
-	// submissions are the limits on running and waiting jobs.
+	// submissions has the result of submissionLimits.
 	submissionsOnce sync.Once
 	submissions     *joblimits.Set
 }
 
-// shape is a size and a time limit.
+// shape is the number of processors and the time limit of a job.
 type shape struct {
 	procs int
 	limit time.Duration
@@ -50,8 +51,8 @@ func (c *jobIndex) build(v *cluster.View) {
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j
 	}
-	// Grouping the jobs by queue and processors first takes a third of the time of sorting them all, because there are
-	// few sizes. Requests wait during that time.
+	// Group the jobs by queue and processors first. That takes a third of the time of sorting all jobs, because there
+	// are few sizes, and queries wait meanwhile.
 	longest := map[string]map[int]time.Duration{}
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range jobs {
@@ -82,7 +83,7 @@ func (c *jobIndex) build(v *cluster.View) {
 	}
 }
 
-// buildQueues indexes the queues of a view, at its first call.
+// buildQueues sets queues and reported at the first call.
 func (c *jobIndex) buildQueues(v *View) {
 	c.queuesOnce.Do(func() {
 		c.queues, c.reported = v.Queues(), map[string]*job.QueueFacts{}
@@ -95,7 +96,8 @@ func (c *jobIndex) buildQueues(v *View) {
 	})
 }
 
-// largest returns the maximal pairs of size and time limit, the widest first.
+// largest returns the shapes that no other shape equals or exceeds in both size and limit, the one with the most
+// processors first. sizes has the longest time limit by number of processors.
 func largest(sizes map[int]time.Duration) []shape {
 	var out []shape
 	longest := time.Duration(-1)
@@ -108,7 +110,8 @@ func largest(sizes map[int]time.Duration) []shape {
 	return out
 }
 
-// took reports whether a queue has a job with at least the given number of processors and the given limit.
+// took reports whether a queue has a running or waiting job with at least the given number of processors and at least
+// the given limit.
 func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	for _, s := range c.takes[queue] {
 		if s.procs < procs {
@@ -121,8 +124,8 @@ func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	return false
 }
 
-// Unsized returns the number of waiting jobs that may be in the pool of a queue, and whose size is in no record yet. A
-// source of listings reports the size of a new job a few seconds after its submission.
+// Unsized returns the number of waiting jobs whose size is in no record yet and that may be in the pool of a queue.
+// Listings report the size of a new job a few seconds after its submission.
 func (v *View) Unsized(queue string) int {
 	n := 0
 	for name, jobs := range v.index().unsized {

@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestCrowd proves that the index of a view's jobs agrees with a check of each job. It gives the running jobs, whether
-// a queue has a running or waiting job at least as large and as long as a given one, and the number of waiting jobs of
-// unknown size that may be in a queue's pool.
+// TestCrowd proves that the index of a view's jobs gives the same results as a check of each job: the running jobs,
+// whether a queue has a running or waiting job that is at least as large and as long as a given one, and the number of
+// waiting jobs of unknown size that may be in the pool of a queue.
 func TestCrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := func(name string, from uint64) []*cluster.Job {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/queuenames"
 )
 
-// TestMetricScores proves that the figures of all queues without detailed metrics are summed under one queue, and none
-// is lost.
+// TestMetricScores proves that the figures of all queues without detailed metrics are summed under one queue, and that
+// none are lost.
 func TestMetricScores(t *testing.T) {
 	v := &View{Names: queuenames.New([]string{"a"}, 1).View(), Scores: map[accuracy.Key]*accuracy.Score{},
 		Recent: map[string]*accuracy.Figures{}}

@@ -7,19 +7,19 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// MoveCause is the main reason why the forecast of a waiting job differs from the one at its submission.
+// MoveCause is the main reason why the present forecast of a waiting job differs from the one at its submission.
 type MoveCause string
 
-// The causes of a move.
+// These are the causes of a move.
 const (
 	// MovedHeld: the job is held and does not compete.
 	MovedHeld MoveCause = "held"
 	// MovedCapacity: the pool has fewer processors.
 	MovedCapacity MoveCause = "capacity_lost"
-	// MovedOverrun: jobs that were running at the submission run longer than nine in ten such jobs. The job waits for
-	// their ends.
+	// MovedOverrun: jobs for whose ends the job waits ran at its submission already, and run longer than nine in ten
+	// such jobs.
 	MovedOverrun MoveCause = "overrun"
-	// MovedPriority: the job's own priority has fallen, so that more jobs go before it.
+	// MovedPriority: the priority of the job itself has fallen, so that more jobs go before it.
 	MovedPriority MoveCause = "priority"
 	// MovedPassed: jobs that came later, or were released, go before it.
 	MovedPassed MoveCause = "let_go_before"
@@ -29,23 +29,25 @@ const (
 	MovedTime MoveCause = "time"
 )
 
-// Move has the changes for a job between its submission and now. Amounts are numbers of processors.
+// Move has the changes that concern a waiting job since its submission. Amounts are numbers of processors.
 type Move struct {
 	Cause MoveCause
-	// Lost is the decrease of the pool's capacity. Passed is the increase of the work ahead of the job.
+	// Lost is the decrease of the pool's capacity. Passed is the increase of the processors requested by jobs ahead of
+	// the job. Both are at least 0.
 	Lost, Passed int
-	// Overrun are the jobs that were running at the submission, and that should have ended since then. By the data of
-	// that time, the probability of an earlier end is at least 0.9.
+	// Overrun are the jobs that ran at the submission and should have ended since: at the submission, the probability
+	// that they would end by now was at least 0.9.
 	Overrun []Pivot
 }
 
-// surprise is the minimum probability of an earlier end for a running job to count as an overrun. The value is a free
-// choice.
+// surprise is the minimum probability with which a job should have ended by now to count in Overrun. The value is a
+// free choice.
 const surprise = .9
 
-// Move compares the state of a waiting job at the submission with the present state. For a held job the cause is
-// MovedHeld. Otherwise it is the largest of three amounts: lost capacity, processors of overrun jobs, and work that
-// passed the job. If pivots is nil, no overrun is found.
+// Move compares the state of a waiting job at its submission (then) with the present state. For a held job the cause is
+// MovedHeld. Otherwise the cause belongs to the largest of three amounts: lost capacity, processors of overrun jobs,
+// and processors of jobs that passed the job. pivots are the running jobs that the start depends on; if it is nil, no
+// overrun is found.
 func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
 	var m Move
 	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {

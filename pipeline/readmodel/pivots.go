@@ -6,14 +6,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Pivot is a running job whose end a start depends on, see engine.Pivot.
+// Pivot is a running job on whose end a start depends (see engine.Pivot).
 type Pivot struct {
 	engine.Pivot
 	Job *cluster.Job
 }
 
-// Pivots returns the running jobs on whose ends the start of a request depends, if it is submitted now. It returns at
-// most five, the most important first, or nil if they are unknown.
+// Pivots returns the running jobs on whose ends the start of a request depends if the request is submitted now: at most
+// five, the most important first. It returns nil if they are unknown.
 func (v *View) Pivots(a *job.Attributes) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -22,8 +22,8 @@ func (v *View) Pivots(a *job.Attributes) []Pivot {
 	return v.running(v.Engine.Pivots(&r))
 }
 
-// PivotsOf returns the running jobs on whose ends the start of a waiting job depends; for an array, of its first
-// task.
+// PivotsOf returns the running jobs on whose ends the start of a waiting job depends, or the start of the first task of
+// a waiting array.
 func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -31,15 +31,15 @@ func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	return v.running(v.Engine.PivotsOf(j.Queue, EngineID(j)))
 }
 
-// Freed is how much of a limit must become free, and when (engine.Freed). Job is the job that ends last, nil if that
-// job has ended since.
+// Freed says how much of a limit must become free, and when it will (see engine.Freed). Job is the last of the jobs
+// whose ends free it, nil if that job has ended since.
 type Freed struct {
 	engine.Freed
 	Job *cluster.Job
 }
 
-// Freed returns how much must become free of the limit that keeps a request to a queue from starting. It returns nil if
-// this is unknown.
+// Freed returns how much must become free of the limit k, which keeps a request to a queue from starting. It returns
+// nil if this is unknown.
 func (v *View) Freed(queue string, k *engine.Kept) *Freed {
 	if v.Engine == nil {
 		return nil
@@ -51,7 +51,7 @@ func (v *View) Freed(queue string, k *engine.Kept) *Freed {
 	return &Freed{*freed, v.index().running[freed.ID]}
 }
 
-// KeptJob returns the limit that keeps a waiting job from starting, nil for none.
+// KeptJob returns the limit that keeps a waiting job from starting, nil if there is none.
 func (v *View) KeptJob(j *cluster.Job) *engine.Kept {
 	if v.Engine == nil {
 		return nil
@@ -60,7 +60,7 @@ func (v *View) KeptJob(j *cluster.Job) *engine.Kept {
 	return v.Engine.Kept(&r)
 }
 
-// running returns the jobs of pivots. It leaves out jobs that have ended since.
+// running adds the jobs to pivots. Pivots whose jobs have ended since are left out.
 func (v *View) running(pivots []engine.Pivot) []Pivot {
 	if pivots == nil {
 		return nil

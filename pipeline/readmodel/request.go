@@ -11,11 +11,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// EngineID returns the engine's id of an attempt of a job. It is even. The next odd number is the id of all tasks of an
-// array except the first (restID).
+// EngineID returns the id under which the engine has an attempt of a job. It is even. For an array it is the id of the
+// first task, and the next odd number is the id of all other tasks together.
 func EngineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff)<<1 }
 
-// EngineRequest converts a request to the engine's type.
+// EngineRequest converts the attributes of a request or job to the type of the engine.
 func EngineRequest(a *job.Attributes) engine.Request {
 	return engine.Request{
 		Queue: a.Queue, User: a.User, App: a.Name, Procs: max(1, a.Procs),
@@ -25,10 +25,10 @@ func EngineRequest(a *job.Attributes) engine.Request {
 	}
 }
 
-// BeginTime returns the time before which a job may not start, as known at an instant; zero for none. It is the
-// eligible time, if the reason of the hold in the listing is BeginTime, or a limit that the scheduler noticed first.
-// With other reasons the eligible time is no begin time: for a job that waited for another job, it is the end of that
-// job.
+// BeginTime returns the time before which a held job must not start, as known at the instant at; zero for none. That is
+// the eligible time of the job, if the reason in the listing is BeginTime, or if it is a limit, which the scheduler
+// then noticed first. With other reasons the eligible time is not a begin time: for a job that waited for another job,
+// it is the end of the other job.
 func BeginTime(j *cluster.Job, at time.Time) time.Time {
 	byLimit := job.CauseOf(j.Reason) == job.LimitReached && j.Eligible.After(at)
 	if j.Held && (j.Reason == "BeginTime" || byLimit) && j.Eligible.After(j.Submit) {
@@ -37,12 +37,13 @@ func BeginTime(j *cluster.Job, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// PrioritizedRequest converts a request to the engine's type, with a priority by the scheduler's rules. The rules are
-// incomplete, because fair shares may have changed since the scheduler reported them. So the priority is corrected by
-// the amount by which reported priorities of the user's other jobs differ from the rules.
+// PrioritizedRequest converts a request to the type of the engine. If it has no priority, it gets one by the
+// scheduler's rules. The result of the rules may be out of date, because fair shares may have changed since the
+// scheduler reported them. So it is corrected by the amount by which the reported priorities of the user's other jobs
+// differ from the rules.
 func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	r := EngineRequest(a)
-	// Users rarely name a group, so that of the user's newest job is used.
+	// Users rarely name their group, so use the group of the user's newest job.
 	if r.Group == "" && r.User != "" && v.Engine != nil {
 		last, _ := v.Engine.LastRequest(r.User)
 		r.Group = last.Group
@@ -53,11 +54,11 @@ func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	return r
 }
 
-// owner is the user and account whose fair share counts.
+// owner is a user in an account: both determine the fair share of a job.
 type owner struct{ user, account string }
 
-// beyondRules returns the amount by which the reported priorities of a user and account exceed those by the rules. It
-// is computed once for each owner.
+// beyondRules returns the amount by which the reported priorities of jobs of a's user and account exceed the priorities
+// by the rules. It is computed once for each owner.
 func (v *View) beyondRules(a *job.Attributes) int64 {
 	if a.User == "" {
 		return 0
@@ -72,14 +73,14 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 	return beyond
 }
 
-// reportedBeyond computes the amount for beyondRules. It is the median over the owner's waiting jobs, because one of
-// them may have its own nice value. If none waits, reportedBeyond uses the job that started last, otherwise the job
-// that was submitted last. The priorities of these two contain an earlier fair share. If that alone explains the
-// amount, reportedBeyond uses the fair share projected to now instead.
+// reportedBeyond computes the amount for beyondRules. It is the median over the owner's waiting jobs, because some of
+// them may have a nice value. If none waits, it is the amount of the running job that started last or, without such a
+// job, of the job that was submitted last. The priorities of these two include an earlier fair share. If that alone
+// explains the amount, reportedBeyond uses the fair share projected to now instead.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
 		return j.User == of.user && (of.account == "" || j.Account == of.account) &&
-			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" && // so that all inputs of the rules are known
+			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" && // all inputs of the rules are known
 			(j.Priority > 1 || j.Lowered() <= 0) // Slurm does not lower a priority below 1
 	}
 	var beyond []int64
@@ -99,8 +100,8 @@ func (v *View) reportedBeyond(of owner) int64 {
 	return reported
 }
 
-// earlierBeyond returns the amount for beyondRules by the owner's running job that started last. Without such a job it
-// returns that of endedBeyond.
+// earlierBeyond returns the amount of the owner's running job that started last. Without such a job it returns the
+// result of endedBeyond.
 func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	for _, j := range slices.Backward(v.Running) { // ordered by their starts
 		if alike(j) {
@@ -110,9 +111,8 @@ func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	return v.endedBeyond(of.user)
 }
 
-// projectedBeyond returns the amount by which the owner's fair share, projected to now, raises the priority above that
-// of the rules. It returns false if the amount is unknown, or if no fair-share factor from 0 to 1 explains the reported
-// amount.
+// projectedBeyond returns the amount by which the owner's fair share, projected to now, raises a priority above that by
+// the rules. It returns false if that is unknown, or if no fair-share factor from 0 to 1 explains the amount reported.
 func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 	if v.Engine == nil {
 		return 0, false
@@ -128,12 +128,12 @@ func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 	return int64(math.Round(weight*factor - share)), true
 }
 
-// shareError is how far a computed fair-share factor may lie outside 0 to 1. The cause is rounding: the scheduler
-// reports this factor in hundredths, and the age factor is rounded too.
+// shareError is the maximum by which a fair-share factor that is computed from a priority may be below 0 or above 1. It
+// is not 0 because of rounding: the scheduler reports this factor in hundredths, and rounds the age factor too.
 const shareError = .03
 
-// endedBeyond returns the amount for beyondRules by the job that the user submitted last. That job may have ended. It
-// returns 0 if no priority of that job was ever reported.
+// endedBeyond returns the amount of the job that the user submitted last, which may have ended. It returns 0 if no
+// priority of that job was ever reported.
 func (v *View) endedBeyond(user string) int64 {
 	if v.Engine == nil {
 		return 0
@@ -145,7 +145,7 @@ func (v *View) endedBeyond(user string) int64 {
 	return int64(last.Priority) - v.Rules.Priority(&job.Attributes{Queue: last.Queue, User: user, Procs: last.Procs}, 0)
 }
 
-// eligibleAt returns the time from which a job's age counts.
+// eligibleAt returns the time from which the age factor of a job's priority counts.
 func eligibleAt(j *cluster.Job) time.Time {
 	if !j.Eligible.IsZero() {
 		return j.Eligible

@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 )
 
-// ruled returns a view of a cluster of 4 nodes of 16 processors whose scheduler orders jobs by its rules. With these
-// weights, by the manual of Slurm's multifactor plugin, a job's priority is the sum of four terms: 2000 times its
-// user's share, 1000 times its queue's factor divided by the largest one, 500 times its share of the processors, and
-// 10000 per day of waiting.
+// ruled returns a view of a cluster of 4 nodes of 16 processors, whose scheduler has reported its rules of priority. By
+// the manual of Slurm's multifactor plugin, the priority of a job with these weights is the sum of four terms: 2000
+// times the fair share of its user, 1000 times the factor of its queue divided by the largest factor, 500 times its
+// share of the processors, and 10000 per day of waiting.
 func ruled(t *testing.T, jobs ...job.Event) *View {
 	t.Helper()
 	f := newFolded(t, livemodels.Config{})
@@ -34,8 +34,7 @@ func ruled(t *testing.T, jobs ...job.Event) *View {
 	return f.view()
 }
 
-// prioritized returns an event of one of ann's jobs, with the priority that the scheduler reports at the second of the
-// event.
+// prioritized returns an event of a job of the user ann, with the priority that the scheduler reports at that second.
 func prioritized(kind job.Kind, id string, second float64, queue string, procs int, priority int64) job.Event {
 	ev := event(kind, id, second)
 	ev.Attributes = job.Attributes{
@@ -44,11 +43,11 @@ func prioritized(kind job.Kind, id string, second float64, queue string, procs i
 	return ev
 }
 
-// TestRequestsHaveReportedShares proves that a request gets the fair share that is implied by reported priorities of
-// the user's other jobs, because fair shares change faster than they are queried. The priority of a request is then the
-// one that the scheduler would give it.
+// TestRequestsHaveReportedShares proves that a request gets the priority that the scheduler would give it. Because fair
+// shares change faster than they are queried, the fair share is derived from the reported priorities of the user's
+// other jobs.
 func TestRequestsHaveReportedShares(t *testing.T) {
-	// 16 processors in short without any wait: 1000 + 125 + 2000 x share.
+	// For 16 processors in the queue short without any wait, the rules give 1000 + 125 + 2000 x share.
 	submitted := prioritized(job.Submit, "1", 10, "short", 16, 1525) // a share of 0.2 instead of 1
 	nice := prioritized(job.Submit, "2", 11, "short", 16, 525)       // with a nice value of 1000
 	known, lowest := nice, prioritized(job.Submit, "2", 11, "short", 16, 1)
@@ -57,7 +56,7 @@ func TestRequestsHaveReportedShares(t *testing.T) {
 	held := event(job.Hold, "1", 12)
 	start := event(job.Start, "1", 874) // after 864 s, a hundredth of a day
 	waited := prioritized(job.Update, "1", 874, "short", 16, 1625)
-	// The request: 32 processors in long, 100 + 250 + 2000 x share.
+	// For the request, with 32 processors in the queue long, they give 100 + 250 + 2000 x share.
 	ask := job.Attributes{Queue: "long", Procs: 32, User: "ann", TimeLimit: time.Hour}
 	for _, c := range []struct {
 		name string
@@ -81,7 +80,7 @@ func TestRequestsHaveReportedShares(t *testing.T) {
 		{name: "one whose priority says nothing", jobs: []job.Event{lowest}, want: 2350},
 		{name: "a priority of its own", jobs: []job.Event{submitted}, want: 7,
 			as: func(a *job.Attributes) { a.Priority = 7 }},
-		// 100 + 250 + 2000 - 3000 is below any priority
+		// 100 + 250 + 2000 - 3000 is below 1, the lowest priority
 		{name: "below the least", jobs: []job.Event{prioritized(job.Submit, "1", 10, "short", 16, 125)}, want: 1},
 	} {
 		v := ruled(t, c.jobs...)
@@ -90,7 +89,7 @@ func TestRequestsHaveReportedShares(t *testing.T) {
 			c.as(&request)
 		}
 		for range 2 { // the second round uses the cached shares
-			// The scheduler cuts each summand to a whole number.
+			// The scheduler rounds each term down to a whole number.
 			if got := v.PrioritizedRequest(&request).Priority; got < c.want-3 || got > c.want+3 {
 				t.Errorf("%s: a priority of %g, want %g", c.name, got, c.want)
 			}

@@ -12,15 +12,15 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, the
-// metrics and the page use this definition. The test is that of Zakay and Feitelson (simulator.Saturation). It uses
-// the number of outstanding jobs (submitted and not left) at the beginning of each week. It is made once on the weeks
-// of the history, and once on some weeks of simulated futures.
+// Saturation has the results of testing whether jobs come to a queue, or to the cluster, faster than they are run. All
+// answers, the metrics and the page use this definition. The test is that of Zakay and Feitelson
+// (simulator.Saturation). It uses the number of outstanding jobs (submitted, but not left) at the beginning of each
+// week. It is made twice: for the weeks of the kept history of jobs, and for the weeks of simulated futures.
 type Saturation struct {
-	// History is the growth in the history.
+	// History is the growth in the kept history of jobs.
 	History Growth
-	// Future is the growth in simulated futures that are FutureWeeks weeks long and begin at At. FutureWeeks is 0 if
-	// none were simulated.
+	// Future is the growth in simulated futures, which begin at At and are FutureWeeks weeks long. FutureWeeks is 0 if
+	// no futures were simulated.
 	Future      outlook.Growth
 	FutureWeeks int
 	At          time.Time
@@ -28,25 +28,27 @@ type Saturation struct {
 
 // Growth is the growth of the outstanding jobs in the history.
 type Growth struct {
-	PerWeek float64 // jobs
-	// Weeks is the number of weekly counts. The first week of the history is left out, because the machine is empty
-	// then.
+	PerWeek float64 // increase per week
+	// Weeks is the number of weekly counts. The first week of the history is left out, because the machine may be empty
+	// at its beginning.
 	Weeks int
 }
 
 // Grew reports whether the history is long enough for the test and the test finds saturation.
 func (g Growth) Grew() bool { return g.Weeks >= outlook.LeastSaturationWeeks && g.PerWeek > 1 }
 
-// SaturatedFutures is the minimum share of growing futures for a queue that has grown to count as saturated.
+// SaturatedFutures is the minimum share of futures in which a queue must grow to count as saturated, if it has also
+// grown in the history.
 const SaturatedFutures = 0.5
 
 // Saturated reports whether the number of outstanding jobs has grown in the history and, if futures were simulated,
-// also grows in at least half of those. So no answer reports saturation together with a low probability of it.
+// also grows in at least half of the futures. So no answer reports saturation together with a low probability of it.
 func (s *Saturation) Saturated() bool {
 	return s.History.Grew() && (s.FutureWeeks == 0 || s.Future.Probability >= SaturatedFutures)
 }
 
-// Saturation returns the saturation of a queue (empty: of the cluster) with the given growth in its history.
+// Saturation returns the saturation of a queue, or of the cluster if queue is empty. history is the result of Growth
+// for it.
 func (v *View) Saturation(queue string, history Growth) Saturation {
 	s := Saturation{History: history}
 	o := v.Outlook()
@@ -59,8 +61,8 @@ func (v *View) Saturation(queue string, history Growth) Saturation {
 	return s
 }
 
-// Growth returns the growth of the outstanding jobs of a queue (of all queues if it is empty). It takes one pass over
-// the history.
+// Growth returns the growth of the outstanding jobs in the kept history of a queue, or of all queues if queue is empty.
+// It takes one pass over the history.
 func (v *View) Growth(queue string) Growth {
 	jobs, origin := v.Models.History.Jobs(queue)
 	if len(jobs) == 0 {
@@ -74,8 +76,9 @@ func (v *View) Growth(queue string) Growth {
 	return Growth{PerWeek: slope, Weeks: len(weekly)}
 }
 
-// outstanding returns the number of a queue's outstanding jobs at the beginning of each week for which the history is
-// complete. It leaves out the first week: if the history begins with the log, that week begins with an empty machine.
+// outstanding returns the numbers of outstanding jobs of a queue at the beginnings of weeks, from the second week on
+// for which the history is complete. The first week is left out, because it begins with an empty machine if the history
+// begins with the log. jobs are those in the history, with times relative to origin.
 func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
 	since := 0.0
 	if first, ok := v.Models.History.Began(); ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// weeklyQueue returns a view of a queue. In week w, counted from 0, come(w) jobs are submitted an hour after the
-// beginning of the week and start at once. They leave two hours before the end of the week, except for stay(w) jobs
-// that never leave.
+// weeklyQueue returns a view of a queue after the given number of weeks. In week w, counted from 0, come(w) jobs are
+// submitted an hour after the beginning of the week and start at once. They leave one and a half hours after the
+// beginning of the next week, except for stay(w) jobs that never leave.
 func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	t.Helper()
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
@@ -38,8 +38,8 @@ func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	return l.view()
 }
 
-// TestAFilledMachineIsNotSaturated proves that a queue does not count as growing only because the log begins with an
-// empty machine that is full a week later and stays full.
+// TestAFilledMachineIsNotSaturated proves that a queue does not count as growing if the log begins with an empty
+// machine, which is full a week later and stays full.
 func TestAFilledMachineIsNotSaturated(t *testing.T) {
 	none := func(int) int { return 0 }
 	for _, c := range []struct {
@@ -59,8 +59,8 @@ func TestAFilledMachineIsNotSaturated(t *testing.T) {
 	}
 }
 
-// TestSaturatedNeedsHistoryAndFutures proves that a queue that has grown is saturated unless futures were simulated and
-// less than half of them agree.
+// TestSaturatedNeedsHistoryAndFutures proves that a queue that has grown in the history counts as saturated, unless
+// futures were simulated and it grows in less than half of them.
 func TestSaturatedNeedsHistoryAndFutures(t *testing.T) {
 	grew, steady := Growth{PerWeek: 4, Weeks: 9}, Growth{PerWeek: 0.5, Weeks: 9}
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor"
 )
 
-// rank returns the waiting jobs that start before j by the scheduler's rules, in the order of their starts. It reuses
-// the memory of the list.
+// rank returns the waiting jobs that come before j by the scheduler's rules, in the order of the rules. It reuses the
+// memory of waiting.
 func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time.Time) []*cluster.Job {
 	mine := rules.Rank(j, now)
 	ahead := slices.DeleteFunc(waiting, func(w *cluster.Job) bool {
@@ -21,8 +21,8 @@ func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time
 	return ahead
 }
 
-// Pooled returns the scene of a request that is submitted at the given instant. The scene has the pool that the
-// request competes for and the running jobs of that pool, but no waiting jobs.
+// Pooled returns a scene for a request that is submitted at the given instant. It has the pool for which the request
+// competes and the running jobs of that pool, but no waiting jobs.
 func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	pool := v.Pool(request.Queue)
 	scene := predictor.NewScene(v.Cluster, now, pool.Grown(&request), request, v.Models)
@@ -33,13 +33,13 @@ func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	return scene
 }
 
-// outside returns a predicate that is true for jobs that do not compete for a pool.
+// outside returns a function that reports whether a job does not compete for the given pool.
 func (v *View) outside(pool *cluster.Pool) func(*cluster.Job) bool {
 	return func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
 }
 
-// Scene returns the pool that a request submitted at the given instant competes for, with its running jobs and the
-// waiting jobs ahead of the request.
+// Scene returns a scene for a request that is submitted at the given instant: the pool for which it competes, with the
+// running jobs of the pool and the waiting jobs ahead of the request.
 func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 	scene := v.Pooled(now, request)
 	scene.Ahead = v.Queued

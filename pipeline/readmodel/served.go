@@ -18,18 +18,19 @@ type Served struct {
 	Levels, Quantiles []float64
 	// Reason is the reason for a missing forecast.
 	Reason string
-	// Ahead is the number of jobs that were ahead of the job. AheadProcs is the sum of their requested processors.
+	// Ahead is the number of waiting jobs that were ahead of the job. AheadProcs is the sum of the processors that they
+	// requested.
 	Ahead, AheadProcs int
-	// Capacity is the number of processors of the job's pool, and Priority the job's own priority, both at its
+	// Capacity is the number of processors of the job's pool, and Priority the priority of the job, both at the
 	// submission. 0 means unknown.
 	Capacity int
 	Priority int64
-	// Peers are the answers of other methods.
+	// Peers are the forecasts of other methods for the job.
 	Peers []modelstore.Peer
 }
 
-// Rest returns the quantiles, at waittime.Levels, of the remaining wait of a job that has waited for the given number
-// of seconds. +Inf means never; without a forecast all are +Inf.
+// Rest returns the quantiles, at waittime.Levels, of the remaining wait in seconds of a job that has waited for the
+// given number of seconds. +Inf means never. Without a forecast all are +Inf.
 func (s *Served) Rest(waited float64) []float64 {
 	d, err := waittime.NewDistribution(s.Levels, waittime.Rising(s.Quantiles))
 	if err != nil {
@@ -42,8 +43,8 @@ func (s *Served) Rest(waited float64) []float64 {
 	return d.Rest(waited)
 }
 
-// RestOf returns the quantiles of the remaining wait of a job at an instant, as Rest does. If the job has a future
-// begin time that became known only after its forecast was made, the forecast counts from the begin time.
+// RestOf returns the quantiles of the remaining wait of a job at an instant, as Rest does. If the job has a begin time
+// in the future that was unknown when the forecast was made, the forecast counts from the begin time.
 func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 	begin := BeginTime(j, now)
 	ahead := begin.Sub(now).Seconds()
@@ -58,10 +59,10 @@ func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 	return rest
 }
 
-// RestOf returns the quantiles of the remaining wait of a job. They are normally those of Served.RestOf. But if the job
-// was held when it should have started by its forecast, the forecast no longer applies. Then the quantiles come from
-// the view's simulated futures, in which the job has its place in the queue. In large pools, and for arrays, they
-// always are those of Served.RestOf.
+// RestOf returns the quantiles of the remaining wait of a job at an instant. Usually they are those of Served.RestOf.
+// But if the job was held at the time at which its forecast expected its start, the forecast no longer applies. Then
+// the quantiles come from the simulated futures of the view, in which the job has its place in the queue. In large
+// pools, and for arrays, they always are those of Served.RestOf.
 func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	if v.Engine == nil || j.Held || j.Tasks > 1 || s.Quantiles == nil ||
 		s.Quantiles[0] >= j.Eligible.Sub(j.Submit).Seconds()-beginError {
@@ -78,8 +79,8 @@ func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	return rest
 }
 
-// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the view's instant on, nil if
-// unknown. They come from the simulated futures and are computed once for each job.
+// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the instant of the view on, in
+// seconds; nil if unknown. They come from the simulated futures of the view and are computed once for each job.
 func (v *View) simulatedRest(j *cluster.Job) []float64 {
 	id := EngineID(j)
 	known := &v.index().rests
@@ -98,19 +99,19 @@ func (v *View) simulatedRest(j *cluster.Job) []float64 {
 	return rest
 }
 
-// beginError is the maximum number of seconds by which the first quantile of a forecast that includes a begin time
-// may lie before that time. It is not 0, because listings have whole seconds.
+// beginError is a number of seconds. A forecast includes a begin time if its first quantile is at most beginError
+// before that time. It is not 0, because times in listings are whole seconds.
 const beginError = 1
 
-// Forecasts are the forecasts of waiting jobs, in ForecastParts maps. JobKey.Part is the index of a job's map.
-// Published forecasts never change; consecutive views share the maps that did not change between them.
+// Forecasts has the forecasts of waiting jobs, in ForecastParts maps. JobKey.Part returns the index of the map that has
+// a job. Published maps never change. Consecutive views share the maps that are the same in both.
 type Forecasts []map[JobKey]*Served
 
-// ForecastParts is the number of maps of Forecasts. A view copies the maps that changed, so with more maps it copies
-// fewer forecasts.
+// ForecastParts is the number of maps in Forecasts. For each view the maps that have changed are copied, so with more
+// maps fewer forecasts are copied.
 const ForecastParts = 256
 
-// Of returns the forecast of a job's attempt, nil if there is none.
+// Of returns the forecast of the attempt of a job with the key k, nil if there is none.
 func (f Forecasts) Of(k JobKey) *Served {
 	if f == nil {
 		return nil
@@ -118,22 +119,22 @@ func (f Forecasts) Of(k JobKey) *Served {
 	return f[k.Part()][k]
 }
 
-// JobKey names an attempt of a job.
+// JobKey identifies an attempt of a job.
 type JobKey struct {
 	Seq     uint64
 	Attempt int
 }
 
-// Part returns the index of the map of Forecasts that has the job.
+// Part returns the index of the map in Forecasts that has the job.
 func (k JobKey) Part() int { return int(k.Seq % ForecastParts) }
 
-// KeyOf returns the key of a job's attempt.
+// KeyOf returns the key of the present attempt of a job.
 func KeyOf(j *cluster.Job) JobKey { return JobKey{j.Seq, j.Attempt} }
 
-// Reasons why a job that waits has no forecast yet.
+// These are the reasons why a waiting job has no forecast yet.
 const (
 	// NotYet: the instant of the job's submission is not over yet.
 	NotYet = "pending"
-	// NotKnown: the size or the queue of the job, or of a job for whose end it waits, is not known yet.
+	// NotKnown: the size or the queue of the job is not known yet, or that of a job on which it depends.
 	NotKnown = "unknown"
 )

@@ -11,21 +11,22 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Option is a request that differs from another one in one attribute and would start materially sooner.
+// Option is a request that differs in one attribute from a request of a user, and would start materially sooner.
 type Option struct {
 	// Changes names the attribute that differs: procs, time_limit or queue.
 	Changes string
 	job.Attributes
-	// Quantiles is the forecast in seconds, at waittime.Levels.
+	// Quantiles is the forecast wait of the option in seconds, at waittime.Levels.
 	Quantiles []float64
-	// Probability is the probability of a materially sooner start, at least LeastProbability and below 1.
+	// Probability is the probability that the option starts materially sooner than the request. It is at least
+	// LeastProbability and below 1.
 	Probability float64
-	// Gain is the median difference of the two waits in seconds; +Inf if the request itself never starts. It is between
-	// half and twice the difference of the medians.
+	// Gain is the median of the difference between the waits of request and option, in seconds; +Inf if the request
+	// never starts. It is between half and twice the difference of the medians of the two waits.
 	Gain float64
 }
 
-// The values of Option.Changes.
+// These are the values of Option.Changes.
 const (
 	ChangeProcs = "procs"
 	ChangeLimit = "time_limit"
@@ -37,27 +38,28 @@ const (
 	LeastProbability = .9
 	// DefaultKeep is the default of SoonerQuery.Keep.
 	DefaultKeep = .25
-	// mostQueues is the maximum number of queues that are tried. mostForecasts is the maximum number of candidates of
-	// each kind that are forecast.
+	// mostQueues is the maximum number of other queues that are tried. mostForecasts is the maximum number of options
+	// of each kind that are forecast.
 	mostQueues, mostForecasts = 8, 4
 )
 
-// SoonerQuery is a query for requests that would start materially sooner than a given one.
+// SoonerQuery is a query for options that would start materially sooner than a request.
 type SoonerQuery struct {
 	Request *job.Attributes
-	// Wait is the forecast of the request in seconds, at waittime.Levels.
+	// Wait is the forecast wait of the request in seconds, at waittime.Levels.
 	Wait []float64
-	// Job is the job of the request if it waits already; an option would replace the job. It is nil if there is none.
+	// Job is the waiting job whose request this is; an option would replace the job. It is nil if the request was not
+	// submitted yet.
 	Job *cluster.Job
-	// Keep is the minimum part of the processors and of the time limit that an option keeps, in (0, 1].
+	// Keep is the minimum share of the processors, and of the time limit, that an option must keep, in (0, 1].
 	Keep float64
-	// Takes reports whether a request could ever start.
+	// Takes reports whether a request could ever start, so that it may be an option.
 	Takes func(*job.Attributes) bool
 }
 
-// Sooner returns requests that would start materially sooner than the given one. There is at most one of each kind:
-// with fewer processors, with a shorter time limit, and to another queue that accepts such jobs. All of them are
-// simulated in the same futures, see coupling. Of options with about the same gain Sooner returns the one with the
+// Sooner returns options that would start materially sooner than the request of the query, at most one of each kind:
+// with fewer processors, with a shorter time limit, and in another queue that accepts such jobs. All of them are
+// simulated in the same futures (see coupling). Of options with about the same gain, Sooner returns the one with the
 // smallest reduction. It cannot know whether the job can run with less.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
@@ -83,8 +85,8 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	return out
 }
 
-// WithLimit compares a request with the same request under another time limit, even if that would not start sooner. It
-// returns false if the comparison is impossible. The fields Keep and Takes of the query have no effect.
+// WithLimit returns the option with another time limit for the request of the query, even if it would not start sooner.
+// It returns false if the two cannot be compared. The fields Keep and Takes of the query have no effect.
 func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Option, bool) {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median {
 		return Option{}, false
@@ -102,26 +104,26 @@ func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Op
 	return o, true
 }
 
-// comparison compares a request with options.
+// comparison compares the request of a query with options.
 type comparison struct {
 	*View
 	*SoonerQuery
 	now     time.Time
-	futures *engine.Futures // futures of the options
+	futures *engine.Futures // futures in which options are simulated
 	waits   []float64       // waits of the request, by future
 	median  float64         // median of waits
-	request engine.Request  // the option that is simulated or forecast
-	waited  []float64       // waits of that option, by future
-	sorted  []float64       // scratch memory
+	request engine.Request  // the option that is being simulated or forecast
+	waited  []float64       // waits of the option simulated last, by future
+	sorted  []float64       // memory for medianOf
 }
 
-// play simulates the request. It returns false if that is impossible.
+// play simulates the request of the query. It returns false if that is impossible.
 func (c *comparison) play() bool {
 	c.futures = c.Engine.Futures()
 	if c.Job != nil {
 		c.futures, c.waits = c.Engine.FuturesWithout(EngineID(c.Job)), c.Engine.WaitsOfJob(c.Job.Queue, EngineID(c.Job))
 	}
-	if c.waits == nil { // without a job, or in a large pool, simulate a submission now
+	if c.waits == nil { // no job, or a large pool: simulate a submission now
 		c.request = c.PrioritizedRequest(c.Request)
 		c.waits = c.Engine.Futures().Waits(&c.request, nil)
 	}
@@ -129,7 +131,7 @@ func (c *comparison) play() bool {
 	return c.waits != nil
 }
 
-// taken returns the options that could ever start, in the memory of all options.
+// taken returns those of the options that could ever start. It reuses the memory of options.
 func (c *comparison) taken(options []Option) []Option {
 	out := options[:0]
 	for i := range options {
@@ -140,23 +142,23 @@ func (c *comparison) taken(options []Option) []Option {
 	return out
 }
 
-// medianOf returns the median of waits without sorting the slice itself.
+// medianOf returns the median of waits. It does not change the slice.
 func (c *comparison) medianOf(waits []float64) float64 {
 	c.sorted = append(c.sorted[:0], waits...)
 	return median(c.sorted)
 }
 
-// candidate is an option that the simulation starts sooner.
+// candidate is an option with its simulated waits.
 type candidate struct {
 	*Option
 	coupling
-	gain float64 // difference of the simulated medians
+	gain float64 // simulated median of the request, minus that of the option
 }
 
-// best returns the first option whose forecast is materially sooner, nil if there is none. options are sorted from the
-// smallest change to the largest. The cheap simulation decides the order of the forecasts: first the options from the
-// smallest change that gains at least half of the largest simulated gain, in their order; then the smaller changes, the
-// largest first.
+// best returns the option to propose, nil if there is none. options are sorted from the smallest change to the largest.
+// The options are first simulated, which is cheap, and then forecast until one is to be proposed. The forecasts begin
+// with the smallest change that gains at least half of the largest simulated gain. Larger changes follow, and then the
+// smaller ones, the largest of these first.
 func (c *comparison) best(options []Option) *Option {
 	var room [16]candidate
 	all, most := room[:0], 0.
@@ -168,7 +170,7 @@ func (c *comparison) best(options []Option) *Option {
 		one.gain = c.median - c.medianOf(one.option)
 		most = max(most, one.gain)
 		all = append(all, one)
-		c.waited = nil // the candidate keeps it
+		c.waited = nil // the candidate uses this memory
 	}
 	mild := slices.IndexFunc(all, func(o candidate) bool { return o.gain >= most/2 })
 	if mild < 0 {
@@ -184,8 +186,8 @@ func (c *comparison) best(options []Option) *Option {
 	return nil
 }
 
-// simulate simulates an option in the futures of the request. It returns false if that is impossible. The waits stay in
-// c.waited.
+// simulate simulates an option in the futures of the request, and couples its waits with those of the request. It
+// returns false if that is impossible. The waits use the memory of c.waited.
 func (c *comparison) simulate(o *candidate) bool {
 	c.request = c.PrioritizedRequest(&o.Attributes)
 	waits := c.futures.Waits(&c.request, c.waited[:0])
@@ -201,8 +203,8 @@ func (c *comparison) simulate(o *candidate) bool {
 	return true
 }
 
-// forecast forecasts a candidate like any request, and couples it with the request. It returns false if there is no
-// forecast.
+// forecast sets the quantiles, the probability and the gain of an option. It forecasts the option like any request. It
+// returns false if there is no forecast.
 func (c *comparison) forecast(o *candidate) bool {
 	c.request = c.PrioritizedRequest(&o.Attributes)
 	if o.Quantiles = c.Engine.Forecast(&c.request).Quantiles; o.Quantiles == nil {
@@ -216,15 +218,15 @@ func (c *comparison) forecast(o *candidate) bool {
 	return true
 }
 
-// proposed reports whether an option should be proposed, because its gain is probable enough and consistent with both
-// forecasts.
+// proposed reports whether an option should be proposed: its gain must be probable enough and consistent with both
+// forecasts. than are the quantiles of the request.
 func proposed(o *Option, than []float64) bool {
 	return o.Probability >= LeastProbability && material(than, o.Quantiles) &&
 		agrees(o.Gain, than[waittime.Median]-o.Quantiles[waittime.Median])
 }
 
-// material reports whether quantiles are materially sooner than others: the median is sooner, and the quantiles at 0.75
-// and 0.9 are not later.
+// material reports whether the quantiles q are materially sooner than the quantiles than: the median is materially
+// shorter, and the quantiles at 0.75 and 0.9 are not longer.
 func material(than, q []float64) bool {
 	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {
 		if q[i] > than[i] {
@@ -234,13 +236,15 @@ func material(than, q []float64) bool {
 	return materially(q[waittime.Median], than[waittime.Median])
 }
 
-// agrees reports whether the median of the difference and the (positive) difference of the medians are consistent:
-// neither is more than twice the other. They may differ, because long waits may gain more than short ones.
+// agrees reports whether two gains are consistent: the median of the difference and the (positive) difference of the
+// medians. Neither must be more than twice the other. They may differ, because long waits may gain more than short
+// ones.
 func agrees(gain, ofMedians float64) bool { return gain >= ofMedians/2 && gain/2 <= ofMedians }
 
-// smaller appends to out the options with fewer processors, largest first: powers of two and simple fractions that are
-// at least the share keep of the request's processors. A job on several nodes keeps its processors per node. A job that
-// requests GPUs or memory gets no option, because it is unknown how its GPUs or memory would shrink.
+// smaller appends to out the options with fewer processors, the largest first. Their sizes are powers of two and simple
+// fractions of the request's processors, and at least the share keep of these. A job on several nodes keeps its
+// processors per node. For a request with GPUs or memory there is no option, because it is unknown how these would
+// shrink.
 func smaller(a *job.Attributes, keep float64, out []Option) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return out
@@ -271,7 +275,7 @@ func smaller(a *job.Attributes, keep float64, out []Option) []Option {
 	return out
 }
 
-// RoundLimits returns the time limits that users round to, the longest first.
+// RoundLimits returns the round time limits that users often choose, the longest first.
 func RoundLimits() []time.Duration {
 	const day = 24 * time.Hour
 	return []time.Duration{
@@ -280,8 +284,8 @@ func RoundLimits() []time.Duration {
 	}
 }
 
-// shorter appends to out the options with shorter time limits that users round to, longest first. They are at least the
-// share keep of the request's limit. For a request without a limit they are at least an hour.
+// shorter appends to out the options with shorter time limits out of RoundLimits, the longest first. The limits are at
+// least the share keep of the request's limit, or at least an hour if the request has no limit.
 func shorter(a *job.Attributes, keep float64, out []Option) []Option {
 	for _, limit := range RoundLimits() {
 		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit.Seconds() < keep*a.TimeLimit.Seconds()) ||
@@ -295,9 +299,9 @@ func shorter(a *job.Attributes, keep float64, out []Option) []Option {
 	return out
 }
 
-// elsewhere appends to out the same request for other queues that accept such jobs. If the scheduler reports the rules
-// of a queue, these decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs
-// there now.
+// elsewhere appends to out the options to submit the same request to another queue that accepts it. If the scheduler
+// reports the limits of a queue, these decide. Otherwise a queue accepts the request if a job that is at least as large
+// and as long waits or runs there now. admitted reports whether a request could ever start.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool, out []Option) []Option {
 	c := v.index()
 	c.buildQueues(v)

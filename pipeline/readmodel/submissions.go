@@ -10,18 +10,19 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// FullLimit is a limit on the number of running and waiting jobs that is reached. The scheduler refuses another job.
+// FullLimit is a limit on the number of running and waiting jobs that is reached, so that the scheduler refuses another
+// job.
 type FullLimit struct {
 	Limit *job.Limit
 	// Most is the number of jobs that the limit allows.
 	Most int64
-	// Freed has the number of jobs under the limit that must end before a submission is accepted, and the time until
-	// then; nil if unknown.
+	// Freed says how many of the jobs under the limit must end before a submission is accepted, and how long that will
+	// take; nil if unknown.
 	Freed *Freed
 }
 
-// RefusedBy returns the limit because of which the scheduler would refuse a submission at the view's instant; nil for
-// none. If there are several, it returns the one that stays full longest.
+// RefusedBy returns the limit because of which the scheduler would refuse a submission at the instant of the view, nil
+// for none. If there are several, it returns the one that stays reached longest.
 func (v *View) RefusedBy(a *job.Attributes) *FullLimit {
 	set := v.submissionLimits()
 	var out *FullLimit
@@ -49,15 +50,16 @@ func (f *FullLimit) seconds() float64 {
 	return f.Freed.Seconds
 }
 
-// submissionLimits returns the limits on running and waiting jobs, nil for none. It finds them once for each view.
+// submissionLimits returns the limits on the number of running and waiting jobs, nil for none. They are found once for
+// each view.
 func (v *View) submissionLimits() *joblimits.Set {
 	index := v.index()
 	index.submissionsOnce.Do(func() { index.submissions = joblimits.OfSubmissions(v.Facts) })
 	return index.submissions
 }
 
-// submittedUnder returns the number of running and waiting jobs that count in a limit, and the running ones among them.
-// Each task of an array counts as one job.
+// submittedUnder returns the number n of running and waiting jobs that count in a limit, and the running ones among
+// these jobs. Each task of an array counts as one job.
 func (v *View) submittedUnder(set *joblimits.Set, key joblimits.Key) (n int64, running []*cluster.Job) {
 	for _, j := range v.Queued {
 		if set.Counts(key, &j.Attributes) {
@@ -72,7 +74,8 @@ func (v *View) submittedUnder(set *joblimits.Set, key joblimits.Key) (n int64, r
 	return n, running
 }
 
-// firstEnds returns the time until n of some running jobs will have ended, by their medians; nil if unknown.
+// firstEnds returns when n of the given running jobs will have ended, by the medians of their residual lifetimes; nil
+// if unknown. It sorts running.
 func (v *View) firstEnds(running []*cluster.Job, n int64) *Freed {
 	if v.Engine == nil || int64(len(running)) < n {
 		return nil

@@ -9,9 +9,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestRefusedBy proves that a submission is refused if a limit on running and waiting jobs is reached. A limit of a QOS
-// replaces the same limit of an account, a limit per user counts only the jobs of that user, and each task of an array
-// counts as one job. If the end of one running job makes room, the answer names the job that ends first.
+// TestRefusedBy proves that a submission is refused if a limit on the number of running and waiting jobs is reached. A
+// limit of a QOS replaces the same limit of an account, a limit per user counts only the jobs of that user, and each
+// task of an array counts as one job. If the end of one running job is enough, the result names the job that ends
+// first.
 func TestRefusedBy(t *testing.T) {
 	e, err := engine.New(engine.Config{Capacity: 90})
 	if err != nil {
@@ -24,7 +25,7 @@ func TestRefusedBy(t *testing.T) {
 			Account: "lab", TimeLimit: time.Duration(seq) * 100 * time.Second, Tasks: tasks}}
 	}
 	running := []*cluster.Job{member(9, "ann", "each", 0), member(5, "ann", "each", 0), member(7, "bob", "all", 0)}
-	for _, j := range running { // without any history their laws end at their limits
+	for _, j := range running { // without history, the laws of their lifetimes end at their limits
 		e.Submit(1000, EngineID(j), EngineRequest(&j.Attributes))
 		e.Start(1000, EngineID(j), true)
 	}
@@ -38,7 +39,7 @@ func TestRefusedBy(t *testing.T) {
 	for _, c := range []struct {
 		name, user, qos string
 		want            *job.Limit
-		id              uint64 // id of the job whose end makes room
+		id              uint64 // id of the job whose end is needed
 	}{
 		{"a user with as many as each may have", "ann", "each", &v.Facts.Limits[0], 5},
 		{"a user without any", "cy", "each", &v.Facts.Limits[3], 5},

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// The models from which jobs can be drawn.
+// These are the names of the models from which jobs can be drawn.
 const (
 	ModelLublin     = "lublin"
 	ModelMarkov     = "markov"
@@ -24,10 +24,10 @@ const (
 	ModelUsers      = "users"
 )
 
-// NotFittedError is the error of a live model that has not learned enough to draw jobs from it.
+// NotFittedError means that a model has not learned enough to draw jobs from it.
 type NotFittedError struct {
 	Model, Queue string
-	// Why is the missing part.
+	// Why says what is missing.
 	Why string
 }
 
@@ -40,9 +40,9 @@ func (e *NotFittedError) Error() string {
 	return fmt.Sprintf("no jobs can be drawn from the model %s of %s: %s", e.Model, where, e.Why)
 }
 
-// SyntheticJob is one drawn job.
+// SyntheticJob is one job that was drawn from a model.
 type SyntheticJob struct {
-	Submit  float64 // seconds since the workload's start, nondecreasing
+	Submit  float64 // seconds since Synthetic.Start, never decreasing
 	Procs   int     // at least 1
 	Runtime float64 // seconds, at least 0
 	Limit   float64 // time limit in seconds, 0 if the model has none
@@ -52,20 +52,20 @@ type SyntheticJob struct {
 
 // Synthetic is a workload drawn from the live models. It is not safe for concurrent use.
 type Synthetic struct {
-	// Start is the instant of time 0. It lies after the view. It is a midnight of the cluster's zone or, for the
-	// model of users, whole weeks after the beginning of the history.
+	// Start is the instant from which submissions count. It is after the instant of the view: a midnight in the
+	// cluster's time zone or, for the model of users, a whole number of weeks after the beginning of the history.
 	Start time.Time
 	// Machine is the number of processors of the cluster, 0 if it is not known.
 	Machine int
-	// Queues are the queues' names by number.
+	// Queues has the names of the queues by their numbers.
 	Queues []string
 	next   func() (SyntheticJob, bool)
 }
 
-// Next draws the next job; false if no more come.
+// Next draws the next job. It returns false if there are no more jobs.
 func (s *Synthetic) Next() (SyntheticJob, bool) { return s.next() }
 
-// The streams of random numbers of one seed.
+// These are the numbers of the random streams that belong to one seed.
 const (
 	streamJobs = iota + 1
 	streamArrivals
@@ -99,7 +99,7 @@ func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 	return s, nil
 }
 
-// midnightAfter returns the next midnight of a zone.
+// midnightAfter returns the first midnight in a time zone after an instant.
 func midnightAfter(at time.Time, zone *time.Location) time.Time {
 	y, m, d := at.In(zone).Date()
 	return time.Date(y, m, d+1, 0, 0, 0, 0, zone).UTC()
@@ -121,7 +121,8 @@ func (v *View) drawLublin(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 	return nil
 }
 
-// arrivals returns submissions by the model of Lublin and Feitelson, for models without arrivals of their own.
+// arrivals returns a function that draws submissions from the model of Lublin and Feitelson, for models that have no
+// arrivals of their own.
 func arrivals(fit *livemodels.LublinFit, rng *rand.Rand) (func() float64, error) {
 	if fit.NoArrivals != "" {
 		return nil, errors.New("arrivals: " + fit.NoArrivals)
@@ -152,7 +153,8 @@ func (v *View) drawMarkov(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 	return nil
 }
 
-// drawUniformLog draws runtimes by Downey's laws of the two classes, sizes and arrivals by Lublin and Feitelson.
+// drawUniformLog lets s draw runtimes from Downey's laws of the two classes of jobs, and sizes and arrivals from the
+// model of Lublin and Feitelson.
 func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand.Rand) error {
 	fit := v.LublinOf(queue)
 	submit, err := arrivals(&fit, rng(streamArrivals))
@@ -176,7 +178,8 @@ func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand
 	return nil
 }
 
-// downey returns the laws of the classes. A class with too few jobs for its own law uses the law of the other class.
+// downey returns Downey's laws of the two classes of jobs. A class whose law is not fitted gets the law of the other
+// class, if it has at most 5 % of the jobs. serial is the share of one-processor jobs.
 func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) {
 	lifetimes := v.Models.Of(queue).Lifetimes
 	laws := make([]uniformlog.Model, len(lifetimes))
@@ -189,7 +192,7 @@ func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) 
 			errs = append(errs, fmt.Errorf("%s jobs: %w", livemodels.Classes()[i], l.Err))
 		}
 	}
-	const few = .05 // share of jobs that may use another class's law
+	const few = .05 // maximum share of jobs in a class that uses the other law
 	share := [...]float64{serial, 1 - serial}
 	if len(missing) == len(laws) || len(missing) > 0 && share[missing[0]] > few {
 		return laws, errors.Join(errs...)
@@ -228,7 +231,7 @@ func (v *View) drawUsers(s *Synthetic, queue string, seed uint64) error {
 	return nil
 }
 
-// SyntheticModels returns the names of the models that jobs can be drawn from.
+// SyntheticModels returns the names of the models from which jobs can be drawn.
 func SyntheticModels() []string {
 	return []string{ModelLublin, ModelMarkov, ModelUniformLog, ModelUsers}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestTeachingConditions proves that the condition of a history reports whether the history is being learnt or
-// forecasts continue without it, and the progress of the new state.
+// TestTeachingConditions proves that the condition about a history says whether the history is being learnt, or
+// forecasts continue without it, and shows the progress.
 func TestTeachingConditions(t *testing.T) {
 	for _, c := range []struct {
 		teaching readmodel.Teaching

@@ -10,21 +10,22 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// typicalHistory is the number of the newest jobs that left which are used for typical jobs. They cover some days of a
-// busy cluster. The value is a free choice.
+// typicalHistory is the maximum number of jobs that left from which typical jobs are computed; the newest are used.
+// They cover some days of a busy cluster. The value is a free choice.
 const typicalHistory = 5000
 
 // Typical is a typical job of one queue and size class.
 type Typical struct {
 	accuracy.Key
-	// Jobs is the number of jobs from which it was computed.
+	// Jobs is the number of jobs from which the typical job was computed.
 	Jobs int
-	// Procs and TimeLimit are medians; of two middle values they are the lower. TimeLimit is 0 if no job has a limit.
+	// Procs and TimeLimit are the medians of these jobs, the lower one of two middle values. Jobs without a time limit
+	// do not count for TimeLimit, which is 0 if no job has one.
 	Procs     int
 	TimeLimit time.Duration
 }
 
-// sizeSample is a sample of the jobs of one queue and size class.
+// sizeSample has the sizes and the time limits of the jobs of one queue and size class.
 type sizeSample struct {
 	procs  []int
 	limits []time.Duration
@@ -37,9 +38,9 @@ func (p *sizeSample) add(procs int, limit time.Duration) {
 	}
 }
 
-// Typical returns a typical job of each queue and size class. It is computed from running and waiting jobs, and from
-// the newest 5000 jobs of the cluster that left. Typical returns at most the given number, those with the most jobs
-// first.
+// Typical returns a typical job for each queue and size class. It is computed from the running and waiting jobs and
+// from the newest jobs that left the cluster, at most 5000. At most the given number of typical jobs is returned; those
+// of the queues and size classes with the most jobs come first.
 func (v *View) Typical(most int) []Typical {
 	samples := map[accuracy.Key]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {
@@ -78,7 +79,7 @@ func (v *View) Typical(most int) []Typical {
 	return out[:min(most, len(out))]
 }
 
-// middle returns the lower median of a list, which it sorts.
+// middle sorts a list and returns its median, the lower one of two middle values.
 func middle[T cmp.Ordered](list []T) T {
 	slices.Sort(list)
 	return list[(len(list)-1)/2]

@@ -1,5 +1,5 @@
-// Package readmodel has the immutable view of one cluster that readers get, and the queries on that view. It has no
-// writer, no learner and no lock. A View is safe for concurrent use and can be kept for any time.
+// Package readmodel has the immutable view of one cluster that readers get, and the queries on such a view. Readers
+// need no lock: a View is safe for concurrent use and can be kept for any time.
 package readmodel
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
-// View is the immutable view of one cluster that readers get.
+// View is the immutable view of one cluster that readers get. It shows the cluster at one instant.
 type View struct {
 	*cluster.View
 	// Seq is the number of the newest journal entry that the view includes.
@@ -34,25 +34,23 @@ type View struct {
 	Models    *livemodels.View
 	// Engine forecasts a request as if it were submitted at the newest instant; nil if no forecasts are made.
 	Engine *engine.View
-	// RuleTexts describe in words the rules by which the engine's view simulates its pools. Readers must not change
-	// them.
+	// RuleTexts describe in words the rules by which Engine simulates the pools. Readers must not change them.
 	RuleTexts map[pools.StartRules]*ruletext.Rules
 	// Learning reports the state of the engine's learning; zero if no forecasts are made.
 	Learning engine.Stats
 	// Forecasts are the forecasts of the waiting jobs, as made at their submissions.
 	Forecasts Forecasts
-	// Load gives access to the newest forecast of the load, which is not part of the view; nil if the load is not
-	// forecast.
+	// Load returns the newest load forecast, which is not part of the view. Load is nil if the load is not forecast.
 	Load *loadforecast.Published
-	jobs *jobIndex // index of its jobs
-	// Drifts are the changes of behaviour that the engine noticed: first in all jobs, then in each queue. Readers
-	// must not change them.
+	jobs *jobIndex // see index
+	// Drifts are the changes in how jobs wait that the engine has noticed: first in all jobs, then in each queue.
+	// Readers must not change them.
 	Drifts []ensemble.Drift
 	// Scores are the scores of the forecasts so far, by queue and size class. Readers must not change them.
 	Scores map[accuracy.Key]*accuracy.Score
-	// Recent has the scores of the newest forecasts by queue, up to 1000 of each. Readers must not change it.
+	// Recent has the figures of the newest scored forecasts by queue, up to 1000 of each. Readers must not change it.
 	Recent map[string]*accuracy.Figures
-	// Decided has the outcomes of the quantiles of forecasts, as of the view's instant. Readers must not change it.
+	// Decided has the counts of the outcomes of quantiles, as of the instant of the view. Readers must not change it.
 	Decided accuracy.Decided
 	// OpenForecasts are the forecasts of the waiting jobs, including tasks of arrays, in no particular order. Readers
 	// must not change them.
@@ -61,9 +59,9 @@ type View struct {
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
 	Open int
-	// Sources are the states of the cluster's sources. Readers must not change them.
+	// Sources has the states of the cluster's sources. Readers must not change it.
 	Sources []SourceStatus
-	// Declared are the configured queues, even those where no job has been seen.
+	// Declared are the configured queues, including those of which no job was read yet.
 	Declared []string
 	// Names reports which queues are counted separately and which share queuenames.Other.
 	Names queuenames.View
@@ -75,15 +73,16 @@ type View struct {
 type Teaching struct {
 	// Began is the time at which the learning began.
 	Began time.Time
-	// Done is the number of replayed events of history and journal. Total is the number of all their events.
+	// Done is the number of events of the history and the journal that are replayed. Total is the number of all their
+	// events.
 	Done, Total int64
-	// Remaining is the estimated remaining time; 0 while there is no estimate.
+	// Remaining is the estimated time until all events are replayed; 0 while there is no estimate.
 	Remaining time.Duration
-	// Usable is false while no other state can serve answers, because the configuration or the program version has
-	// changed.
+	// Usable is true if another state is used for answers meanwhile. It is false if there is none, because the
+	// configuration or the version of the program has changed.
 	Usable bool
-	// Failure is the reason why the history cannot be learnt; empty if it can. If there is no other usable state
-	// either, a state is built from the journal alone, and Done, Total and Remaining refer to that.
+	// Failure is the reason why the history cannot be learnt; empty if it can. If there is no usable state either, a
+	// state is built from the journal alone, and Done, Total and Remaining are about that work.
 	Failure string
 }
 
@@ -93,7 +92,7 @@ func New(contents View) *View {
 	return &contents
 }
 
-// index returns the index of the view's jobs. It builds the index at the first call.
+// index returns the index of the view's jobs, which the first call builds.
 func (v *View) index() *jobIndex {
 	c := v.jobs
 	if c == nil { // a view that was not made by New
@@ -103,14 +102,14 @@ func (v *View) index() *jobIndex {
 	return c
 }
 
-// HasQueue reports whether the queue is configured or has been seen.
+// HasQueue reports whether the queue is configured, or has models because jobs of it were read.
 func (v *View) HasQueue(name string) bool {
 	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
 }
 
-// QueueOf returns the queue under which the jobs of a named queue are counted. That is the queue itself,
-// queuenames.Other if the limit of queues was reached, or the queue of collector.ReservationQueue if name belongs to a
-// reservation. ok is false for a name that was never seen.
+// QueueOf returns the queue under which the jobs of the queue name are counted. That is the queue itself,
+// queuenames.Other if the queue is beyond the limit of queues, or for a reservation the queue of
+// collector.ReservationQueue. ok is false if nothing is known of such a queue.
 func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
 	case v.HasQueue(name):
@@ -125,13 +124,13 @@ func (v *View) QueueOf(name string) (queue string, ok bool) {
 	return "", false
 }
 
-// listed reports whether the scheduler lists the queue, even if no job was seen there.
+// listed reports whether the scheduler has reported the queue, even if no job of it was read.
 func (v *View) listed(name string) bool {
 	return v.Facts != nil && slices.ContainsFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == name })
 }
 
-// LedgerQueue returns the queue under which a row of the ledger is counted. A row may have a name that is no longer
-// counted separately, because the limit of queues came into force after it.
+// LedgerQueue returns the queue under which a ledger row with this queue name is counted. That may be queuenames.Other,
+// because the limit of queues may have come into force after the row was written.
 func (v *View) LedgerQueue(name string) string {
 	if v.Names.Folded == 0 || v.HasQueue(name) {
 		return name
@@ -139,7 +138,8 @@ func (v *View) LedgerQueue(name string) string {
 	return queuenames.Other
 }
 
-// Queues returns the sorted names of all queues that are configured, listed by the scheduler, or seen.
+// Queues returns the sorted names of all queues that are configured, reported by the scheduler, or have models. Queues
+// that share queuenames.Other are left out.
 func (v *View) Queues() []string {
 	names := append(v.Models.Queues(), v.Declared...)
 	if v.Facts != nil {
@@ -153,7 +153,7 @@ func (v *View) Queues() []string {
 	return slices.Compact(names)
 }
 
-// Load is the number of jobs and processors of one queue.
+// Load has the numbers of jobs in one queue, and of their processors. QueuedJobs does not include HeldJobs.
 type Load struct {
 	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs, HeldProcs int
 }
@@ -181,20 +181,20 @@ func (v *View) Loads() map[string]Load {
 	return loads
 }
 
-// Scored returns, over all queues, the number of forecasts scored so far and the median absolute error of the medians
-// in seconds. The error is NaN if no forecast was scored.
+// Scored returns, for all queues together, the number of forecasts scored so far, and the median of the newest absolute
+// errors of their medians, in seconds. The error is NaN if no forecast was scored.
 func (v *View) Scored() (scored int64, median float64) {
 	scored, _ = accuracy.Counts(v.Scores)
 	return scored, accuracy.MedianError(v.Scores)
 }
 
-// ScoredLive returns, over all queues, the number of scored forecasts that were made live.
+// ScoredLive returns, for all queues together, the number of scored forecasts that were made live.
 func (v *View) ScoredLive() int64 {
 	_, live := accuracy.Counts(v.Scores)
 	return live
 }
 
-// Policy returns the policy by which the forecasts simulate the pool of a queue, and the origin of that policy.
+// Policy returns the policy with which forecasts simulate the pool of a queue, and the origin of that policy.
 func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	if v.Engine == nil {
 		return forward.EASY, pools.PolicyAssumed
@@ -215,8 +215,8 @@ func (v *View) SizesOf(queue string) []string {
 	return waittime.SizeClassesUpTo(v.Pool(queue).Capacity(cluster.Procs))
 }
 
-// Outlook returns the newest forecast of the cluster's load, nil if there is none yet. It may be older or newer than
-// the view by some minutes of event time.
+// Outlook returns the newest load forecast of the cluster, nil if there is none. It may be older or newer than the view
+// by some minutes of event time.
 func (v *View) Outlook() *loadforecast.Outlook {
 	if v.Load == nil {
 		return nil
@@ -227,8 +227,8 @@ func (v *View) Outlook() *loadforecast.Outlook {
 // ForecastsLoad reports whether the load is forecast at all.
 func (v *View) ForecastsLoad() bool { return v.Load != nil }
 
-// LoadForecasts returns the number of forecasts of the load since the start of the process, and of failed attempts to
-// observe or forecast it.
+// LoadForecasts returns two numbers since the start of the process: the load forecasts that were made, and the failed
+// attempts to learn or to forecast the load.
 func (v *View) LoadForecasts() (made, failures int64) {
 	if v.Load == nil {
 		return 0, 0
@@ -236,11 +236,11 @@ func (v *View) LoadForecasts() (made, failures int64) {
 	return v.Load.Counts()
 }
 
-// Served returns the forecast of a waiting job. It returns nil if there is none because the submission became known
-// too late.
+// Served returns the forecast of a waiting job. It returns nil if there is none, because the submission was read too
+// late.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
-// Conditions returns the conditions of the cluster's sources.
+// Conditions returns the conditions of the cluster's sources and of its history.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
@@ -266,9 +266,9 @@ func (v *View) Conditions() []Condition {
 	return out
 }
 
-// StandIn returns the source that replaces an unreadable one, or nil if there is none. Both are logs that the servers
-// of a scheduler write in turn. The replacing log must have delivered lines after the other one became unreadable. If
-// that one was never readable, any lines suffice.
+// StandIn returns the source that replaces the unreadable source s, nil if there is none. Both are logs of servers that
+// write in turn. The replacing log must have delivered a line after s became unreadable; if s never delivered a line,
+// any line counts.
 func (v *View) StandIn(s *SourceStatus) *SourceStatus {
 	hidden := s.Unreadable()
 	if !s.InTurn || hidden == nil {
@@ -287,7 +287,8 @@ func (v *View) StandIn(s *SourceStatus) *SourceStatus {
 	return nil
 }
 
-// standby returns the condition of a source that cannot be read while another stands in for it.
+// standby returns the condition c of the unreadable source s with the name SourceStandby and a reason that names the
+// replacing source other.
 func standby(c Condition, s, other *SourceStatus) Condition {
 	since := "the start of the daemon"
 	if !s.LastLine.IsZero() {
@@ -299,7 +300,8 @@ func standby(c Condition, s, other *SourceStatus) Condition {
 	return c
 }
 
-// condition returns the condition of a history that is not learnt, nil if there is none.
+// condition returns the condition about the history: it is being learnt, or cannot be learnt. It returns nil if t is
+// nil.
 func (t *Teaching) condition() *Condition {
 	switch {
 	case t == nil:
@@ -322,7 +324,8 @@ func (t *Teaching) condition() *Condition {
 	return c
 }
 
-// ShareDone formats progress: the done part in percent, and the estimated remaining time; 0 means unknown.
+// ShareDone returns a text about progress: the done part of total in percent, and the estimated remaining time if it is
+// not 0.
 func ShareDone(done, total int64, remaining time.Duration) string {
 	text := fmt.Sprintf("%d %% done", 100*done/total)
 	switch {

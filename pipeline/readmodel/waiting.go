@@ -4,24 +4,24 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// Waiting is a waiting job of a view, with the number of jobs that are ahead of it now.
+// Waiting is a waiting job, with the number of jobs that are ahead of it at the instant of the view.
 type Waiting struct {
 	Job *cluster.Job
-	// Ahead is the number of jobs that go before the job in its pool, where each task of an array counts as one.
-	// AheadProcs is the sum of their requested processors.
+	// Ahead is the number of waiting jobs in the same pool that go before the job. Each task of an array counts as one.
+	// AheadProcs is the sum of the processors that they request.
 	Ahead, AheadProcs int
 }
 
-// Waiting returns the waiting jobs in the order of their submissions, including held ones. The jobs ahead of each are
-// counted in the order of the scheduler's rules, or of submission if the rules are unknown. The list is made once for
-// each view. The caller must not change it.
+// Waiting returns the waiting jobs, including held ones, in the order of their submissions. Which jobs are ahead
+// follows from the scheduler's rules, or from the order of submission if the rules are unknown. The list is made once
+// for each view. Callers must not change it.
 func (v *View) Waiting() []Waiting {
 	index := v.index()
 	index.waitingOnce.Do(func() { index.waiting = v.countAhead() })
 	return index.waiting
 }
 
-// countAhead returns the waiting jobs in the order of their submissions, with the jobs ahead of each.
+// countAhead makes the list that Waiting returns.
 func (v *View) countAhead() []Waiting {
 	out := make([]Waiting, len(v.Queued))
 	place := make(map[*cluster.Job]int, len(v.Queued))
