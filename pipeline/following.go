@@ -20,7 +20,7 @@ var ErrConfigChanged = errors.New("the configuration of the collecting daemon ha
 const FollowedSource = "database"
 
 // Wait waits until the store may have entries after the given number. It also returns at intervals without such
-// entries. problem is the reason why perhaps no more entries will come, empty if there is none.
+// entries. problem says why entries may have stopped for good, and is empty if nothing suggests that.
 type Wait func(ctx context.Context, after int64) (problem string, err error)
 
 // Follow folds another process's journal until ctx ends. It is called after Restore, in place of Run. It folds the

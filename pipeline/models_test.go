@@ -19,9 +19,10 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// TestModelsAreThoseOfTheFinishedJobs proves that a clusterWriter learns from events the same models as a direct fit to
-// the finished jobs: fits for every queue and class and for all queues together, and chains in the order of submission.
-// Jobs that never ran, were requeued or whose end was lost give no lifetime.
+// TestModelsAreThoseOfTheFinishedJobs proves that the models that a clusterWriter learns from events equal those of a
+// direct fit to the finished jobs. It compares the laws of every queue and class, the laws of all queues together, and
+// the chains, which follow the order of submission. Jobs that never ran or were requeued, and jobs whose end was lost,
+// give no lifetime.
 func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	cfg := testConfig()
 	cfg.Models = livemodels.Config{MinSamples: 10}

@@ -291,8 +291,9 @@ func TestCauseWithinABurst(t *testing.T) {
 	}
 }
 
-// TestBeginTimeBehindALimit proves that a begin time counts even if squeue shows another reason, a limit, which Slurm
-// reports first. The time at which a job finally became eligible is not used in the forecast at its submission.
+// TestBeginTimeBehindALimit proves that a begin time counts even if squeue gives a limit as the reason; Slurm reports a
+// limit before a begin time. The time at which a job finally became eligible is not used in the forecast at its
+// submission.
 func TestBeginTimeBehindALimit(t *testing.T) {
 	store := &memory{}
 	s := newSlurmStage(t, slurmConfig(), store)

@@ -74,9 +74,8 @@ const (
 	selectionRefits = 4
 )
 
-// lifetimeSelection selects the law of lifetimes for one class of a queue's jobs. Every lifetime first adds to the
-// scores of the competing laws, and only then they learn it. At every refit the law with the best score so far is
-// chosen.
+// lifetimeSelection selects the law of lifetimes for one class of a queue's jobs. The competing laws are scored on
+// every lifetime, and learn it only after that. At every refit the law with the best score so far is chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // longest time limit so far, seconds

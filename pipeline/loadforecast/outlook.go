@@ -30,8 +30,7 @@ type Outlook struct {
 	Outcomes []int
 	// Replicas is the number of simulated futures.
 	Replicas int
-	// LeftOut is the number of waiting jobs that are not in the forecast, because too many wait for simulating them
-	// all.
+	// LeftOut is the number of waiting jobs that the forecast leaves out, because more wait than it can simulate.
 	LeftOut int
 	// ObserveTook is how long the model took to learn from the newest sample. ForecastTook is how long this forecast
 	// took.

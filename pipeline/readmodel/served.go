@@ -14,7 +14,7 @@ import (
 type Served struct {
 	// At is the instant of the forecast.
 	At time.Time
-	// Levels and Quantiles, in seconds, are the forecast; nil if there is none.
+	// Quantiles has the forecast wait in seconds, at the levels Levels. Both are nil if there is no forecast.
 	Levels, Quantiles []float64
 	// Reason is the reason for a missing forecast.
 	Reason string

@@ -23,8 +23,8 @@ const (
 	// pollEvery is the time between two polls of squeue.
 	pollEvery = time.Second
 	// settledPolls is the number of consecutive polls that must find the same reason so that it counts as settled. On
-	// this cluster Slurm's main loop and its backfill examine a job every two seconds, so both have examined it by
-	// then.
+	// the clusters of this study Slurm's main loop and its backfill examine a job every two seconds, so both have
+	// examined it by then.
 	settledPolls = 4
 )
 

@@ -187,8 +187,8 @@ func TestReadSlurm(t *testing.T) {
 	}
 }
 
-// TestReportBounds proves that the targets are compared with the figures over all seeds, and that for the worst seed
-// with its figure.
+// TestReportBounds proves that a target is compared with the figure over all seeds, except the target for the worst
+// seed, which is compared with the figure of that seed.
 func TestReportBounds(t *testing.T) {
 	var seed []Case
 	// The p50 covers half of the jobs, the p90 90 % and the p95 95 %. The error is 100 s for test-only and 5 s for the

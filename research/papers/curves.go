@@ -40,8 +40,8 @@ type curvePoint struct {
 	singleWait, wait float64
 }
 
-// curveAbscissae returns the abscissae of a curve: windows of 1 to 20 jobs, or factors from 0 to 5 by which estimates
-// are bad.
+// curveAbscissae returns the abscissae of a curve: windows of 1 to 20 jobs, or values of ouaknine.Bad's factor from 0
+// to 5.
 func curveAbscissae(over string) (out []float64) {
 	from, to, step := 1., 20., 1.
 	if over == overBadness {

@@ -126,7 +126,8 @@ func (d *Data) againstProgram(t *Table, model, set string) error {
 }
 
 // rows adds the gaps g to the table. how names the weighting of the run by classes; it is empty without a weighting.
-// With a weighting the rows of interarrival times and half hours are left out, because it does not affect them.
+// With a weighting the rows of interarrival times and half hours are left out, because the weighting does not affect
+// them.
 func (t *Table) rows(how string, g gaps) {
 	for i, r := range []struct {
 		what       string

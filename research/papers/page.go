@@ -95,7 +95,7 @@ type Section struct {
 	Intro   string
 	Tables  []Table
 	Missing []string // texts that say which tables are missing, and why
-	Paper   string   // name in the overview of the paper that the section belongs to
+	Paper   string   // the paper whose tables these are, by its name in the overview
 	// NotAttempted describes parts of the paper that were not attempted, with the reasons.
 	NotAttempted []string
 }
