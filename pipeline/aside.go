@@ -41,7 +41,7 @@ type aside struct {
 	count   int
 	refused int       // number of events for which there was no room
 	next    time.Time // the earliest instant at which an event becomes due
-	newest  time.Time // when the event read last was read, by the daemon's clock
+	newest  time.Time // when the newest event was read, by the daemon's clock
 	dirty   map[int]bool
 	known   map[asideID]bool // the events of the groups
 }

@@ -97,9 +97,9 @@ func cases(records []Record, fates map[string]Fate, logged map[string]float64) (
 	return out, nil
 }
 
-// recentQuantile returns the 0.9 quantile of the waits in a queue of the recentWaits jobs that started last before the
-// instant at. The quantile is the smallest of these waits that at least 9/10 of them do not exceed. It is NaN if there
-// are none.
+// recentQuantile returns the 0.9 quantile of the waits in a queue of the recentWaits jobs that started last, not later
+// than the instant at. The quantile is the smallest of these waits that at least 9/10 of them do not exceed. It is NaN
+// if there are none.
 func recentQuantile(records []Record, fates map[string]Fate, queue string, at time.Time) float64 {
 	var known []Fate
 	for i := range records {
