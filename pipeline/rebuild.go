@@ -343,7 +343,7 @@ func (r *rebuild) foldRest(ctx context.Context) error {
 	}
 }
 
-// plan prepares engine and load forecast for a fast replay, if the history is to be learnt that way. They are informed
+// plan prepares engine and load forecast for a fast replay, if the history is to be learnt that way. It tells them
 // which part of the history they must follow in full.
 func (r *rebuild) plan() {
 	if l := r.writer.ledger; l != nil && r.history.Mode == past.Fast {

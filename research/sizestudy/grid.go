@@ -47,7 +47,7 @@ type Outcome struct {
 	Mean, P95   float64 // turnaround in seconds
 	Wait        float64 // mean
 	Utilization float64 // of the machine, between the first and the last submission
-	Work        float64 // processor-seconds divided by those with the requests
+	Work        float64 // processor-seconds, divided by those of the run with the requests
 
 	// Change is the relative change of the mean turnaround of all jobs against the users' requests; -0.2 means 20 %
 	// less. Askers and Others are the changes for the jobs that ask and for the other jobs. P95Change is the relative

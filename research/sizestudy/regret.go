@@ -28,10 +28,10 @@ type Regret struct {
 	Cost, LeastCost float64
 }
 
-// Share returns by what share the turnaround from the advice could have been shorter.
+// Share returns the share of the turnaround, from the advice on, that the best size would have saved.
 func (r *Regret) Share() float64 { return (r.Turnaround - r.Least) / r.Turnaround }
 
-// CostShare returns by what share the cost could have been lower.
+// CostShare returns the share of the cost that the size with the lowest cost would have saved.
 func (r *Regret) CostShare() float64 { return (r.Cost - r.LeastCost) / r.Cost }
 
 // Regrets simulates a workload in which all jobs that can have several sizes ask once, when they come to the head of

@@ -58,7 +58,7 @@ func (w *watch) table(out io.Writer) {
 	}
 }
 
-// tenths is the number of rows of a table.
+// tenths is the number of parts into which a run is divided in the tables of the report.
 const tenths = 10
 
 // parts divides samples into tenths of the run, by the numbers of lines. Tenths without samples are left out.
