@@ -11,8 +11,9 @@ import (
 )
 
 // lateSubmit is the maximum time by which a submission may lie before the newest one of its queue and still count as an
-// arrival. It is not 0, because the records of a log may be out of order by seconds. Older submissions, as in a log in
-// the order of ends, are left out: the times between them are no times between arrivals.
+// arrival. It is not 0, because the records of a log may be out of order by seconds. Older submissions are left out.
+// They occur in a log that is in the order in which jobs end. The times between two such records are not the times
+// between arrivals.
 const lateSubmit = time.Minute
 
 // lublin is the model of Lublin and Feitelson for one queue, as far as it is learnt.
