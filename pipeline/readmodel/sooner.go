@@ -101,6 +101,7 @@ func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Op
 	if !c.simulate(&one) || !c.forecast(&one) {
 		return Option{}, false
 	}
+	c.compare(&one)
 	return o, true
 }
 
@@ -179,8 +180,12 @@ func (c *comparison) best(options []Option) *Option {
 	slices.Reverse(all[:mild])
 	all = append(all[mild:], all[:mild]...)
 	for i := range all[:min(len(all), mostForecasts)] {
-		if c.forecast(&all[i]) && proposed(all[i].Option, c.Wait) {
-			return all[i].Option
+		o := &all[i]
+		if !c.forecast(o) || !material(c.Wait, o.Quantiles) { // the comparison costs more
+			continue
+		}
+		if c.compare(o); proposed(o.Option, c.Wait) {
+			return o.Option
 		}
 	}
 	return nil
@@ -203,8 +208,8 @@ func (c *comparison) simulate(o *candidate) bool {
 	return true
 }
 
-// forecast sets the quantiles, the probability and the gain of an option. It forecasts the option like any request. It
-// returns false if there is no forecast.
+// forecast sets the quantiles of an option. It forecasts the option like any request. It returns false if there is no
+// forecast.
 func (c *comparison) forecast(o *candidate) bool {
 	c.request = c.PrioritizedRequest(&o.Attributes)
 	if o.Quantiles = c.Engine.Forecast(&c.request).Quantiles; o.Quantiles == nil {
@@ -213,9 +218,13 @@ func (c *comparison) forecast(o *candidate) bool {
 	if len(c.Pool(o.Queue).Outages) > 0 {
 		c.Pooled(c.now, o.Attributes).MoveOut(o.Quantiles)
 	}
+	return true
+}
+
+// compare sets the probability and the gain of an option that has quantiles.
+func (c *comparison) compare(o *candidate) {
 	pairs := o.served(c.Wait, o.Quantiles)
 	o.Probability, o.Gain = pairs.probability(), pairs.gain()
-	return true
 }
 
 // proposed reports whether an option should be proposed: its gain must be probable enough and consistent with both
