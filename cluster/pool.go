@@ -10,8 +10,8 @@ import (
 // Dimension is a countable resource of jobs and pools.
 type Dimension uint8
 
-// These are the dimensions. Memory counts bytes. The size of a job in Memory is in shares of one processor's memory,
-// see Pool.Size.
+// These are the dimensions. A Vector has Memory in bytes. Pool.Size returns the size of a job in Memory in shares: a
+// share is the pool's memory for each of its processors.
 const (
 	Procs Dimension = iota
 	Nodes

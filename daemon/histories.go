@@ -129,7 +129,8 @@ type historyFile struct {
 	Modified time.Time
 }
 
-// takeHistoryFiles imports the files that the configuration names for a cluster, if one of them has changed.
+// takeHistoryFiles imports the files that the configuration names for a cluster, unless they are those of the last
+// import with the same settings.
 func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cluster, retention time.Duration) error {
 	if len(machine.History.Files) == 0 {
 		return nil

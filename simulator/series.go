@@ -7,7 +7,8 @@ type Point struct {
 	Utilization float64 `json:"utilization"`
 }
 
-// sums are integrals over time since the end of the warm-up.
+// sums are taken over the time since the end of the warm-up: two integrals, the longest queue, and the number of jobs
+// that ended.
 type sums struct {
 	queue, busy float64 // in job seconds and processor seconds
 	maxQueue    int

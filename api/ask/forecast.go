@@ -21,8 +21,8 @@ import (
 // first come, first served. With more jobs the simulation would take milliseconds.
 const playedJobs = 300
 
-// forecast returns the engine's forecast, and explains it with a simulation of strict first come, first served. If the
-// engine has no forecast yet, the answer comes from the simulation. If neither has one, there is an error.
+// forecast returns the engine's forecast and its explanation, see explain. If the engine has no forecast yet, the
+// answer comes from a simulation of strict first come, first served. If neither has one, there is an error.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}

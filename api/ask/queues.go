@@ -20,7 +20,7 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 				Cluster: v.Cluster, Name: name, RunningJobs: l.RunningJobs, RunningProcs: l.RunningProcs,
 				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs,
 				HeldProcs: l.HeldProcs,
-				Pool: v.Pool(name).Name, Rules: startRules(v.StartRules(name)), Models: []wire.Model{},
+				Pool:      v.Pool(name).Name, Rules: startRules(v.StartRules(name)), Models: []wire.Model{},
 				Typical: typical[name],
 			}
 			policy, known := v.Policy(name)

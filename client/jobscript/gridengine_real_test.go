@@ -184,8 +184,8 @@ func TestRealGridEngineReadsTheSame(t *testing.T) {
 }
 
 // specialGridEngine returns scripts, each with a special feature. It leaves out scripts that qsub accepts but jobscript
-// refuses: -l h_rt=-5 and -t 1-, which qsub reads as a limit of no time and as no array. It also leaves out "-q 'a.q'
-// -N x": jobscript accepts it, but qsub refuses it because it does not see the closing quote.
+// refuses: -l h_rt=-5, a negative limit, and -t 1-, a range without an end. It also leaves out "-q 'a.q' -N x":
+// jobscript accepts it, but qsub refuses it because it does not see the closing quote.
 func specialGridEngine() []submission {
 	var all []submission
 	for _, lines := range [][]string{

@@ -38,7 +38,7 @@ func (g *Gathering) Add(l *cluster.Left) {
 	*b = appendLeft(*b, l)
 }
 
-// Known returns the job with an id that left last, and false if there is none.
+// Known returns, of the jobs with an id, the one that left last. It returns false if no such job has left.
 func (g *Gathering) Known(id string) (cluster.Left, bool) {
 	hash := xxhash.Sum64String(id)
 	at, ok := g.at[hash]

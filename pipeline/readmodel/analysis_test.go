@@ -55,7 +55,8 @@ func submitted(id int, user string, second float64, procs int) job.Event {
 	return ev
 }
 
-// TestAnalyze proves that Analyze finds the users, the sessions, the robot and the flurry of the view busy.
+// TestAnalyze proves that Analyze finds the users, the sessions, the robot and the flurry of the view that busy
+// returns.
 func TestAnalyze(t *testing.T) {
 	v := busy(t)
 	a, growth := v.Analyze("q"), v.Growth("q")

@@ -16,8 +16,8 @@ const (
 	MovedHeld MoveCause = "held"
 	// MovedCapacity: the pool has fewer processors.
 	MovedCapacity MoveCause = "capacity_lost"
-	// MovedOverrun: the job waits for the ends of jobs that ran already at its submission, and that run longer than
-	// nine in ten such jobs.
+	// MovedOverrun: the job waits for jobs that ran already at its submission, and that should have ended by now with a
+	// probability of 0.9, see Move.Overrun.
 	MovedOverrun MoveCause = "overrun"
 	// MovedPriority: the priority of the job itself has fallen, so that more jobs go before it.
 	MovedPriority MoveCause = "priority"

@@ -125,7 +125,7 @@ type State struct {
 	Capacity int
 	Running  []Running
 	// Waiting is in the order in which the policy takes the jobs. For policies by priority that is the order of Rank.
-	// A job that is larger than the pool ever is does not compete.
+	// A job that needs more processors than the pool ever has does not compete.
 	Waiting []Waiting
 	Outages []Outage
 	Policy  Policy

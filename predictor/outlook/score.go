@@ -19,8 +19,8 @@ func (m *mean) add(x, memory float64) {
 const scoreMemory = 10_000
 
 // Methods are the names of the scored methods: the served forecast, the uncorrected replicas, the present value, and
-// the value a week before the horizon's instant. For arrivals the present value is the number that arrived in the time
-// before the forecast that is as long as the horizon.
+// the value a week before the horizon's instant. For arrivals the present value is the number that arrived before
+// the forecast, within a time as long as the horizon.
 func Methods() []string { return []string{"waitcast", "simulation", "persistence", "last_week"} }
 
 const methods = 4

@@ -20,9 +20,9 @@ import (
 const DefaultRuns = 100
 
 // Runs simulates the given number of shaken workloads, several at once, and returns their results in order. A run's
-// workload depends only on the seed and the run's number. So the results do not depend on the number of cores.
-// Several goroutines call simulate at once; it must not keep or change the jobs. The error with the lowest run number
-// ends the work, and so does the end of the context.
+// workload depends only on the seed and the run's number. So the results do not depend on the number of cores. Several
+// goroutines call simulate at once; it must not keep or change the jobs. An error ends the work, and so does the end of
+// the context. Of several errors, Runs returns the one with the lowest run number.
 func Runs[R any](
 	ctx context.Context, s *Shaker, n int, seed uint64, simulate func(run int, jobs []users.Job) (R, error),
 ) ([]R, error) {

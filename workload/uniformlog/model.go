@@ -162,7 +162,7 @@ func (m Model) MeanTotal(age float64) float64 {
 	if from >= hi {
 		return math.Inf(1)
 	}
-	// age expm1(d)/d with d = ln(TMax/age) has the same value, and is accurate close to TMax.
+	// Close to TMax the quotient below is inaccurate. Its value is also age * expm1(d)/d with d = ln(TMax/age).
 	if d := hi - from; d < 1 {
 		return math.Exp(from) * math.Expm1(d) / d
 	}
