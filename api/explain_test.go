@@ -19,7 +19,7 @@ import (
 // newest instant has ended.
 func blocked(t testing.TB) *fixture { return blockedUnder(t, "") }
 
-// blockedUnder does the same as blocked with a configured policy.
+// blockedUnder returns the fixture of blocked, but with the given policy in its configuration.
 func blockedUnder(t testing.TB, policy string) *fixture {
 	cfg := main(10)
 	cfg.Policy = policy

@@ -123,9 +123,10 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(whole.Job), Request: r})
 }
 
-// begun passes the start of a forecast's job to the engine. A task that started with its own record is a separate job
-// in the engine. So the job that stood for it while it waited is removed from the engine. The last task keeps the id of
-// the array.
+// begun passes the start of a forecast's job to the engine. If tasks of an array already have records of their own, the
+// forecast is that of the array's last task, whose id in the engine is restID. A task with a record of its own (Part or
+// Renamed) was passed to the engine as a separate job when it started. So the job that stood for it while it waited is
+// removed. If an array starts as a whole, the job that stands for its other tasks is removed.
 func (l *ledger) begun(o *openForecast) {
 	id, last := readmodel.EngineID(o.Job), o.Parts > 0 && !o.Part
 	if last {

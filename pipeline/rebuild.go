@@ -270,8 +270,8 @@ func (r *rebuild) stop() {
 // the cost of an earlier event. It was measured on SDSC-SP2.
 const newestCost = 15
 
-// work returns the cost of the first events of a rebuild, of which the number is given. The unit is the cost of an
-// early event of a fast replay, otherwise of any event.
+// work returns the cost of the given number of events at the beginning of a rebuild. In a fast replay the unit is the
+// cost of an early event. In any other rebuild each event costs 1.
 func (r *rebuild) work(events int64) float64 {
 	if r.history.Mode != past.Fast || r.history.Submissions == 0 {
 		return float64(events)

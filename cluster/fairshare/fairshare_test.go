@@ -268,8 +268,8 @@ func TestWithoutShares(t *testing.T) {
 	}
 }
 
-// TestOwners proves that a user is found in an account, in any letter case, and without an account in the one with the
-// largest usage.
+// TestOwners proves that a user is found in a given account, in any letter case. If no account is given, the user is
+// found in the account with the highest usage.
 func TestOwners(t *testing.T) {
 	all, _ := recording(t)
 	tree := New(all[1].facts)

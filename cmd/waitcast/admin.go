@@ -57,7 +57,7 @@ func (a *app) tokenFiles() (files []string) {
 	return append(files, systemToken)
 }
 
-// password reports whether the address of the daemon contains a password, which replaces a token.
+// password reports whether the address of the daemon names a user, whose password replaces a token.
 func (a *app) password() bool {
 	address := a.url
 	if address == "" {

@@ -176,7 +176,8 @@ func goldenSuite(f collector.Format) formattest.Suite {
 	return formattest.Suite{Format: f, Options: collector.Options{Cluster: "test", Location: time.UTC, MaxProcs: 64}}
 }
 
-// outcome returns the results of a sequence of lines, in order: ids of events by kind, and errors.
+// outcome returns the results of a sequence of lines, in order: kind, id and name of each event, and the reason of each
+// bad line.
 func outcome(f collector.Format, lines ...string) []string {
 	var out []string
 	p := f.New(collector.Options{Cluster: "alpha", Location: time.UTC})

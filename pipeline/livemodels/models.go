@@ -130,7 +130,7 @@ func ClassIndex(procs int) int {
 // instant.
 func (m *Models) InstantOver(time.Time, bool, *cluster.State) {}
 
-// Observe implements changes.Observer. It counts the changes from which a model could not learn.
+// Observe implements changes.Observer. It learns from a change, and counts the changes that a model refused.
 func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
 	if err := m.Learn(*c); err != nil {
 		m.refused++

@@ -153,7 +153,8 @@ func TestNoBiasWhereQueuesGrow(t *testing.T) {
 	}
 }
 
-// drift averages, over days, the distance of a shift from its value at the day's first submission.
+// drift averages, over days, the signed difference between a shift within a burst and the shift at the day's first
+// submission.
 type drift struct {
 	first, sum, n    float64
 	days, total, sqr float64

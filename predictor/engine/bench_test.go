@@ -69,7 +69,7 @@ var sizes = []struct {
 	runs, waits, users int
 }{{"Small", 100, 50, 200}, {"Large", 10_000, 20_000, 2000}}
 
-// BenchmarkView takes a view after an event: one start and one submission.
+// BenchmarkView takes a view after one more job was submitted, has started and has ended. Only the view is measured.
 func BenchmarkView(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {

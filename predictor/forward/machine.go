@@ -82,8 +82,8 @@ type late struct {
 	turn  int32
 }
 
-// drop is an instant, in seconds from now, at which the plan takes processors. It has the number of free processors
-// from then on. The first drop is now.
+// drop is an instant, in seconds from now, at which an outage or the reservation of a waiting job takes processors.
+// most is the number of free processors from then on, if running jobs end as planned. The first drop is now.
 type drop struct {
 	in   float64
 	most int

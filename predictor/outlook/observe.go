@@ -148,7 +148,8 @@ func (f *Forecaster) choose() {
 	}
 }
 
-// fact returns the outcome of a series on its scale, for the machine at the time of the forecast.
+// fact returns the outcome of a series now, on the scale of the series (Series.log). The scale uses the number of
+// processors at the time of the forecast.
 func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	if !s.arrives() {
 		return s.log(p.initial[scope][s], a.Procs)

@@ -157,8 +157,8 @@ func TestSortedIsTheHistory(t *testing.T) {
 	}
 }
 
-// TestRestore proves that a restored series has the same bounds and finds the same changes as the saved one, and that
-// its bound is the newly computed order statistic.
+// TestRestore proves that a series that is saved and restored many times keeps the same waits, and finds the same
+// number of changes, as one that is never restored. After each wait its bound is the order statistic that Index names.
 func TestRestore(t *testing.T) {
 	for _, level := range []float64{.1, .5, .95} {
 		rng := rand.New(rand.NewPCG(7, uint64(100*level)))

@@ -28,8 +28,8 @@ import (
 const (
 	// shownBadLines is the maximum number of bad lines of a file that are printed one by one.
 	shownBadLines = 3
-	// mostSeconds and mostProcs are the maximum times and sizes of a job: 136 years and two billion processors. A
-	// larger value is a mistake in the log, and would overflow dates.
+	// mostSeconds is the maximum submit time and runtime of a job, 136 years. mostProcs is the maximum size. A larger
+	// value is a mistake in the log. Dates could overflow with larger times.
 	mostSeconds = 1 << 32
 	mostProcs   = 1 << 31
 	WeekSeconds = 7 * 86400

@@ -24,8 +24,8 @@ type Options struct {
 	Version string
 }
 
-// fewJobs is the number of scored jobs below which a page warns of chance. It is the minimum of coverage.Config for a
-// month.
+// fewJobs is the number of scored jobs below which a page warns that chance could explain its figures. It equals the
+// default of coverage.Config.MonthJobs.
 const fewJobs = 500
 
 // Write writes the page.

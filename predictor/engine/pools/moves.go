@@ -289,7 +289,7 @@ func (p *PriorityMoves) rankYoung(w *Member) int {
 	return w.rank + int(math.Round(p.ageIn(w.reported, w.since())))
 }
 
-// between returns by how much the rank of a job would change if its owner were to instead of from.
+// between returns the change of a job's rank if its owner, which is from, were to. Jobs of a higher rank start later.
 func (p *PriorityMoves) between(from, to int32) int {
 	if from == fairshare.None || to == fairshare.None || len(p.factors) == 0 {
 		return 0
