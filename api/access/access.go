@@ -93,8 +93,8 @@ type Policy struct {
 	// Others is the minimum role that sees other users' waiting jobs (without names), and may ask in other users'
 	// names.
 	Others Role
-	// OthersAuto means that Others depends on the configured credentials: Public if there are none except the admin
-	// token, else Admin.
+	// OthersAuto means that Others follows from the configuration: Admin if there is a tokens file or if the web-config
+	// file has users, else Public.
 	OthersAuto bool
 	// Users is how other users' names are shown to all but administrators.
 	Users Show
@@ -105,7 +105,7 @@ type Policy struct {
 	// Munge lets callers show credentials of munge, whose users have the role User.
 	Munge bool
 	// Admins are the names of administrators: users of the web-config file, of munge and of the socket, and common
-	// names of certificates.
+	// names of certificates. Over munge and the socket, root and the daemon's own user are never administrators.
 	Admins []string
 	// Origins are the sites, such as https://ondemand.example.org, whose pages may send requests from a browser, and
 	// may show the daemon's page in a frame. Patterns are not supported.

@@ -23,10 +23,10 @@ const (
 	slowAfter = time.Second
 )
 
-// Connections bounds the connections of listeners. If the bound is reached, a new connection replaces the one that
-// has waited longest for a request, or whose client has been slow for longest. If all are busy, the new connection
-// may use the reserve. The reserve serves /healthz and administrators only, so nobody can lock administrators out by
-// holding connections. Connections is safe for concurrent use.
+// Connections bounds the connections of listeners. If the bound is reached, a new connection replaces the one that has
+// waited longest for a request, or, if none waits, the one whose client has been slow for longest (at least slowAfter).
+// If there is neither, the new connection may use the reserve. The reserve serves /healthz and administrators only, so
+// nobody can lock administrators out by holding connections. Connections is safe for concurrent use.
 type Connections struct {
 	open, reserved prometheus.Gauge
 	evicted        *prometheus.CounterVec
@@ -181,7 +181,7 @@ func (c *Connections) peer(conn net.Conn) string {
 }
 
 // enter counts a connection and returns it, nil if it is refused. If the bound is reached, enter closes another
-// connection in its favour, or puts it into the reserve.
+// connection in favour of the new one, or puts the new one into the reserve.
 func (c *Connections) enter(conn net.Conn) *boundConn {
 	c.mu.Lock()
 	b := &boundConn{Conn: conn, bound: c, peer: c.peer(conn), idle: true}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// enterPatience is how long an expensive request waits for its first slot.
+	// enterPatience is how long an expensive request waits for its first slot before it is refused.
 	enterPatience = 5 * time.Second
 	// maxWaiting bounds the waiting expensive requests of all clients, because each has its body in memory.
 	maxWaiting = 2048
@@ -56,8 +56,8 @@ func (g *Guard) Enter(ctx context.Context, c Caller, cost, expected float64) (*S
 // Expect announces further work, in forecasts.
 func (s *Slot) Expect(cost float64) { s.request.Expect(cost) }
 
-// Step reports that a piece of work begins, with its cost in forecasts. If another client's request goes first, Step
-// waits for the next slot. After an error the work must be stopped.
+// Step reports that a piece of work begins, with its cost in forecasts. If another request goes first, Step waits for
+// the next slot. If it returns a problem, the work must be stopped; the duration is the time after which to retry.
 func (s *Slot) Step(ctx context.Context, c Caller, cost float64) (*wire.Problem, time.Duration) {
 	if err := s.request.Step(ctx, cost); err != nil {
 		return s.guard.noSlot(c, err)

@@ -17,14 +17,14 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Limits bound the requests of clients. 0 means no limit.
+// Limits bound the requests of clients. 0 means no limit, except in ExpensiveWaiting.
 type Limits struct {
-	// PerSecond and Burst bound the rate and the bursts of requests of one client. Clients on this host are not
-	// limited, except those that a proxy on this host names.
+	// PerSecond and Burst bound the rate and the bursts of requests of one client. Clients on this host without a
+	// credential are not limited. A client that a trusted proxy names is not on this host, even if the proxy is.
 	PerSecond float64
 	Burst     int
 	// Expensive is the maximum number of expensive requests (with many candidates) that are computed at a time.
-	// ExpensiveWaiting is the maximum number of expensive requests of one client that wait.
+	// ExpensiveWaiting is the maximum number of expensive requests of one client that wait; 0 means maxWaiting.
 	Expensive, ExpensiveWaiting int
 	// Proxies are trusted to name their clients (X-Forwarded-For).
 	Proxies []netip.Prefix
@@ -153,7 +153,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // errAnswered means that a request has been answered already.
 var errAnswered = errors.New("answered")
 
-// identify determines the caller of a request. If a credential is wrong, it answers the request and returns
+// identify determines the caller of a request. If it does not accept a credential, it answers the request and returns
 // errAnswered. It ignores a kind of credential that is not configured, because the credential may be meant for a proxy.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -204,7 +204,8 @@ func (g *Guard) ofToken(token string) (Caller, bool) {
 	return c, ok
 }
 
-// ofPassword returns the caller with the name and password of a request (RFC 7617).
+// ofPassword returns the caller with the name and password of a request (RFC 7617). If it does not accept them, it
+// answers the request and returns errAnswered.
 func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	name, password, ok := r.BasicAuth()
 	if ok && !g.passwords.known(web.users[name], name, password) {
@@ -304,7 +305,7 @@ func (g *Guard) NameFor(c Caller, user string) string {
 	return ""
 }
 
-// Need returns an error if the caller lacks the given role.
+// Need returns the problem to answer with if the caller lacks the given role, else nil.
 func (g *Guard) Need(c Caller, role Role) *wire.Problem {
 	switch {
 	case c.Role >= role:

@@ -16,7 +16,8 @@ import (
 )
 
 // TestCallerOfASocket proves that on a Unix socket the caller is the user who connected. A user whom the policy names
-// is an administrator, except root. The overflow uid is no user. A token takes precedence over the user.
+// is an administrator, except root and the daemon's own user. The overflow uid is no user. A token takes precedence
+// over the user.
 func TestCallerOfASocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "waitcast-socket-")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const (
 	// mungeSlots is the number of credentials that are decoded at a time; each needs a process.
 	mungeSlots = 8
-	// mungePatience is the maximum time of unmunge for one credential.
+	// mungePatience is the maximum time for one credential: the wait for a slot, and unmunge.
 	mungePatience = 2 * time.Second
 	// mungeBadCredential is the first exit code of unmunge that concerns the credential: EMUNGE_BAD_CRED of munge.h.
 	// Lower codes concern munged.
@@ -107,7 +107,8 @@ func parseUnmunged(out []byte, host string) (uint32, error) {
 const mungeHint = "the command waitcast makes one by itself; others send \"Authorization: Munge CREDENTIAL\" with " +
 	"the output of: munge --string='waitcast HOST', a new one for each request"
 
-// ofMunge returns the caller who made a munge credential.
+// ofMunge returns the caller who made a munge credential. If it cannot accept the credential, it answers the request
+// and returns errAnswered.
 func (g *Guard) ofMunge(w http.ResponseWriter, r *http.Request, credential string) (Caller, error) {
 	client := clientName(clientOf(r, g.rules.Load().limits.Proxies))
 	if wait := g.failures.exhausted(client); wait > 0 {

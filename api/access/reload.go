@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// recheck is the minimum time between two checks of the files while requests come. A change takes effect after at
-// most this time.
+// recheck is the minimum time between two checks of the files while requests come. A change takes effect at the first
+// request that comes at least recheck after the last check.
 const recheck = time.Second
 
 // reloaded is a value that is read from files, and read again when one of them changes. If the files become unusable,
@@ -53,7 +53,7 @@ func (r *reloaded[T]) load() error {
 	return r.again()
 }
 
-// again makes the value again. The caller holds the lock.
+// again makes the value, and notes the states of its files. The caller holds the lock.
 func (r *reloaded[T]) again() error {
 	r.looked = r.now()
 	value, files, err := r.make()

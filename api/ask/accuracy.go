@@ -20,7 +20,8 @@ type AccuracyRequest struct {
 	Limit, Offset int
 }
 
-// Accuracy reports the accuracy of the forecasts in the ledger, and of the forecasts of the waiting jobs.
+// Accuracy reports the accuracy of forecasts. found has the selected forecasts of the ledger; Accuracy adds the
+// forecasts of the waiting jobs to it.
 func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {
@@ -51,7 +52,8 @@ func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accura
 	return out
 }
 
-// newestCoverage returns the coverage of a queue's newest submissions by level; levels without data are left out.
+// newestCoverage returns the coverage of a queue's newest submissions. Keys are the LevelName of the levels; levels
+// without data are left out.
 func newestCoverage(levels []*coverage.OutcomeHistogram) map[string]wire.NewestCoverage {
 	out := map[string]wire.NewestCoverage{}
 	for i, level := range waittime.Levels() {

@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// fits refuses a request that can never start, by the configuration or by the scheduler's facts. A bound that was
-// learned from use does not refuse a request; it becomes a warning.
+// fits refuses a request if, by the configuration or the scheduler's facts, it can never start, or not before nodes
+// that are down come back. A bound that was learned from use refuses nothing, see warnings.
 func fits(v *readmodel.View, req *job.Attributes) error {
 	for _, refuse := range []func(*readmodel.View, *job.Attributes) error{
 		overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes,
@@ -43,7 +43,8 @@ func amounts(req *job.Attributes) []amount {
 	}
 }
 
-// write formats an amount with its unit: "16 processors", "64 GiB of memory".
+// write formats n of the amount's resource (not the requested number) with its unit: "16 processors", "64 GiB of
+// memory".
 func (a amount) write(n int64) string {
 	if a.dimension == cluster.Memory {
 		return gibibytes(n) + " of memory"
@@ -60,7 +61,7 @@ func gibibytes(n int64) string {
 	return strconv.FormatFloat(float64(n)/(1<<30), 'f', -1, 32) + " GiB"
 }
 
-// overMachine refuses a request for more of a resource than the queue has, including nodes that are down.
+// overMachine refuses a request for more of a resource than the queue is known to have. Nodes that are down count.
 func overMachine(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	for _, a := range amounts(req) {
@@ -71,7 +72,9 @@ func overMachine(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// overNodes refuses a request that does not fit on the requested number of the largest nodes of the queue.
+// overNodes refuses a request for more processors, GPUs or memory than the requested number of nodes can have. For each
+// resource, a node counts as the queue's node with the most of it. Nothing is refused if the scheduler has not reported
+// the nodes.
 func overNodes(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil || req.Nodes == 0 || v.Pool(req.Queue).Source != cluster.FromScheduler {
 		return nil
@@ -103,7 +106,7 @@ func overNodes(v *readmodel.View, req *job.Attributes) error {
 }
 
 // overUpNodes refuses, for now, a request that fits only when nodes that are down come back. It refuses nothing if an
-// outage explains why they are down.
+// outage of the pool is known, which may be why they are down.
 func overUpNodes(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	d := pool.Dimension(req)
@@ -148,10 +151,12 @@ func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
 	return job.QueueFacts{}
 }
 
-// reasonNotAllowed means that the account or the quality of service does not exist, or may not use the queue.
+// reasonNotAllowed means that the account or the quality of service does not exist or may not use the queue, or that
+// the user does not belong to the account.
 const reasonNotAllowed headqueue.Reason = "not_allowed"
 
-// notAllowed refuses an account or a quality of service that does not exist or may not use the queue.
+// notAllowed refuses an account or a quality of service (QOS) that may not use the queue, a QOS that does not exist if
+// the scheduler enforces QOSs, and the accounts that notAssociated refuses.
 func notAllowed(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil {
 		return nil
@@ -181,8 +186,8 @@ func notAllowed(v *readmodel.View, req *job.Attributes) error {
 }
 
 // notAssociated refuses an account that does not exist, or to which the user does not belong. The scheduler may show
-// only a part of the accounts to the daemon (Slurm's PrivateData). If there are jobs of unlisted accounts, the list
-// is incomplete and nothing is refused.
+// only a part of the accounts to the daemon (Slurm's PrivateData). If the list is incomplete (see accountsComplete),
+// nothing is refused.
 func notAssociated(v *readmodel.View, req *job.Attributes) error {
 	f := v.Facts
 	if !f.Enforced.Associations || req.Account == "" || len(f.Accounts) == 0 {
@@ -201,8 +206,9 @@ func notAssociated(v *readmodel.View, req *job.Attributes) error {
 		"ask for an account of the user's own")
 }
 
-// accountsComplete reports whether the list of accounts contains the accounts of all running and waiting jobs. A list
-// with a single user counts as incomplete: Slurm shows no other user to a daemon without the right to see them.
+// accountsComplete reports whether the list of accounts contains the account of each running and waiting job, with the
+// job's user in it. A list with fewer than two users counts as incomplete: Slurm shows no other user to a daemon
+// without the right to see them.
 func accountsComplete(v *readmodel.View) bool {
 	users := map[string]bool{}
 	for _, a := range v.Facts.Accounts {
@@ -243,11 +249,11 @@ func has(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// reasonOverLimit means that a limit of a QOS or an association never lets such a job start.
+// reasonOverLimit means that a limit of a QOS or an association never lets the requested job start.
 const reasonOverLimit headqueue.Reason = "over_limit"
 
-// overCaps refuses a request that alone exceeds a limit of a QOS or an association. By Slurm's order of precedence,
-// an association's bound on a resource does not count if a QOS bounds that resource.
+// overCaps refuses a request that alone exceeds a limit of a QOS or an association. By Slurm's order of precedence, a
+// bound of an association (job_procs, for example) does not count if a QOS sets the same bound.
 func overCaps(v *readmodel.View, req *job.Attributes) error {
 	limits := enforced(v, req)
 	bounded := map[string]bool{} // names of the bounds that a QOS sets
@@ -385,7 +391,8 @@ func where(v *readmodel.View, queue string) string {
 // notConsidered returns the requested resources that do not influence the forecast. The engine simulates processors
 // and, if it knows the nodes, all their resources. Strict first come, first served simulates only the binding dimension
 // of the pool. The result "limits" means that limits of a QOS or an association were not simulated. That is so in a
-// large pool, before the engine has learnt enough, or if the limits bound usage over time.
+// large pool, before the engine has learnt enough, if the limits bound usage over time, or if they bound nodes and the
+// job may share its nodes.
 func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension,
 	learnt *engine.Forecast) []string {
 	var out []string
@@ -414,7 +421,8 @@ func hasNodesAlone(v *readmodel.View, req *job.Attributes) bool {
 	return v.Engine.Limits.HasNodesAlone(req)
 }
 
-// bindsAtOnce reports whether a limit bounds running jobs.
+// bindsAtOnce reports whether a limit bounds what jobs hold while they run: their number, their resources, or the
+// processor time that their time limits leave them.
 func bindsAtOnce(l *job.Limit) bool {
 	return l.Jobs != 0 || l.Procs != 0 || l.Nodes != 0 || l.GPUs != 0 || l.Memory != 0 || l.RunMinutes.Procs != 0
 }

@@ -19,7 +19,7 @@ type Analysis struct {
 	made   time.Time // by the wall clock
 	Users  *readmodel.Analysis
 	Lublin livemodels.LublinFit
-	KS     []float64 // KS distance of each class's window to its uniform-log law, NaN without a law
+	KS     []float64 // by class, as distances returns them
 }
 
 // analyses caches the newest analysis of every queue. An analysis of a full history takes about 100 ms. So analyses are
@@ -73,8 +73,8 @@ func (a *analyses) of(v *readmodel.View, queue string, maxAge time.Duration, now
 	return k
 }
 
-// distances returns, for each class, the Kolmogorov-Smirnov distance of the lifetimes to the uniform-log law that is
-// fitted to them. It passes over the whole window of each class.
+// distances returns, for each class, the Kolmogorov-Smirnov distance of its lifetimes to the uniform-log law that is
+// fitted to them; NaN without a law. It passes over all lifetimes that are kept.
 func distances(m *livemodels.QueueView) []float64 {
 	out := make([]float64, len(livemodels.Classes()))
 	for i := range out {

@@ -16,7 +16,7 @@ import (
 // excludedCandidate is the reason why a candidate is excluded.
 type excludedCandidate struct {
 	reason string
-	err    error // the error of the whole request if no other candidate remains
+	err    error // the error of the whole request if it fails because of this candidate
 }
 
 // Error implements error.
@@ -65,8 +65,9 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	return nil
 }
 
-// limit returns the time limit that a job of the given runtime would request, 0 if the request has none. Its error is
-// an *excludedCandidate if the job runs longer than the limit, or than the longest limit of the queue.
+// limit returns the time limit of a candidate with the given runtime: the one that the request names, the median
+// runtime times its factor (rounded up to a minute), or 0 if it has neither. Its error is an *excludedCandidate if the
+// median runtime exceeds the named limit or, if the request has neither, the longest limit of the queue.
 func (q *sizeQuery) limit(p *targetQueue, run advice.Law) (time.Duration, error) {
 	median := run.Quantile(.5)
 	switch r := q.req; {
@@ -107,7 +108,7 @@ func timeLimit(field, text string) (time.Duration, error) {
 }
 
 // wait returns the distribution of the wait of a job with the given number of processors. Its error is an
-// *excludedCandidate, or the error of the forecast.
+// *excludedCandidate, or the error of the pace or of the forecast.
 func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waittime.Distribution, error) {
 	req := q.base
 	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit
@@ -131,7 +132,7 @@ func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waitt
 }
 
 // findRequest stores the index of the candidate that the user would submit without advice. It does nothing if the
-// request does not name it.
+// request names no such candidate. It refuses one that is not among the candidates.
 func (q *sizeQuery) findRequest() error {
 	want := q.req.Request
 	if want == nil {

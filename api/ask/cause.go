@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// cause returns the cause that prevents a request from starting at once; nil if it starts at once by the forecast. As
-// in Slurm's reasons, causes that would hold even on an idle machine come first, then the jobs ahead. Except for
-// planned outages, the class of the cause is the one that the ledger would record for such a submission. account is the
-// account of the request.
+// cause returns the cause that prevents a request from starting at once; nil if it starts at once by the forecast, or
+// if no cause is known. As in Slurm's reasons, causes that would hold even on an idle machine come first, then the jobs
+// ahead. Except for planned outages, the class of the cause is the one that the ledger would record for such a
+// submission. account is the account of the request.
 func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engine.Forecast, account string,
 	caller Caller) *wire.Cause {
 	queue := queueFacts(v, w.Queue)
@@ -55,7 +55,8 @@ func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engin
 // The second is needed because schedulers write whole seconds.
 func startsAtOnce(w *wire.Wait) bool { return w.WaitSeconds.P50 != nil && *w.WaitSeconds.P50 <= 1 }
 
-// limitByThoseAhead explains a wait for a limit that the request does not exceed yet, but will exceed later.
+// limitByThoseAhead is the detail of a cause: a limit has room for the job now, but jobs that start before it will use
+// it up.
 const limitByThoseAhead = "once the jobs that start before it run they have all that the limit allows"
 
 // noRoom explains a wait although processors are free.

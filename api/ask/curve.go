@@ -5,7 +5,8 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// readCurve reads how the runtime depends on the size.
+// readCurve sets curve, the runtime as a function of the size. It refuses a request that does not give exactly one of
+// the four forms.
 func (q *sizeQuery) readCurve() error {
 	r := &q.req.Runtime
 	given := 0

@@ -24,7 +24,7 @@ func pivots(all []readmodel.Pivot) []wire.Pivot {
 	return out
 }
 
-// sooner returns options that would start sooner than a request, or than the request's job if that waits already.
+// sooner returns options that would start sooner than the request of q or, if q.Job is set, than this waiting job.
 func sooner(v *readmodel.View, now time.Time, q readmodel.SoonerQuery) []wire.Sooner {
 	q.Takes = func(a *job.Attributes) bool { return fits(v, a) == nil }
 	var out []wire.Sooner

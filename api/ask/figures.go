@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// seconds returns a quantile for JSON: null if it is never reached.
+// seconds rounds a quantile to 0.1 s for JSON; nil (null) for NaN and infinities.
 func seconds(q float64) *float64 {
 	if math.IsInf(q, 0) || math.IsNaN(q) {
 		return nil
@@ -18,7 +18,7 @@ func seconds(q float64) *float64 {
 	return &q
 }
 
-// span returns seconds for JSON: null for never.
+// span does the same as seconds, and also returns nil for waittime's finite value for "never".
 func span(s float64) *float64 {
 	if waittime.IsNever(s) {
 		return nil

@@ -18,11 +18,13 @@ import (
 )
 
 // playedJobs is the maximum number of running and waiting jobs with which an answer is explained by a simulation of
-// first come, first served. With more jobs the simulation would take milliseconds.
+// first come, first served. With more jobs the simulation would take milliseconds; then the engine's numbers explain
+// its forecast.
 const playedJobs = 300
 
 // forecast returns the engine's forecast and its explanation, see explain. If the engine has no forecast yet, the
-// answer comes from a simulation of strict first come, first served. If neither has one, there is an error.
+// answer comes from a simulation of strict first come, first served. It returns an error if neither has one, or if the
+// job's size is unknown or larger than the machine.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
@@ -45,7 +47,9 @@ func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attribu
 	return scene, explained, out, explained.Serve(scene, out.Quantiles)
 }
 
-// explain reports what is ahead of a request, what is free and what is needed.
+// explain reports what is ahead of a request, what is free and what is needed. It simulates strict first come, first
+// served if the engine has no forecast, if there are at most playedJobs jobs, or if the pool's scarce resource is not
+// processors. Otherwise it takes the numbers from out, the engine's forecast.
 func (s *Service) explain(v *readmodel.View, now time.Time, request job.Attributes,
 	out *engine.Forecast) (*predictor.Scene, *predictor.Forecast, error) {
 	scene := v.Pooled(now, request)

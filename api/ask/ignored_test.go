@@ -11,9 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// TestMethodsTellWhatTheyIgnore proves that every method, except those that learn from the whole picture, lists the
-// causes of waits that it ignores, in the words of the interface. Methods that simulate first come, first served ignore
-// priorities unless the scheduler's rules order the jobs ahead.
+// TestMethodsTellWhatTheyIgnore proves that every method, except the experts that learn from all features of a request,
+// lists the causes of waits that it ignores, in the words of the interface. Methods that simulate first come, first
+// served ignore priorities unless the scheduler's rules order the jobs ahead.
 func TestMethodsTellWhatTheyIgnore(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.Method]().FieldByName("Ignores")
 	words := strings.Split(field.Tag.Get("enum"), ",")

@@ -59,9 +59,9 @@ func probabilityBy(d *waittime.Distribution, by, now time.Time) *wire.StartBy {
 const (
 	// curvePoints is the number of equal steps of a curve.
 	curvePoints = 120
-	// curveBeyond is the length of the part of a curve above the highest quantile, on the logarithmic scale. It is
-	// small, because values above the highest quantile are guesses. leastCurve is the minimum length of a curve in
-	// seconds.
+	// curveBeyond is the length of the part of a curve above the highest finite quantile, on the logarithmic scale. It
+	// is small, because values above the highest quantile are guesses. A highest quantile below leastCurve seconds
+	// counts as leastCurve.
 	curveBeyond, leastCurve = .45, 600
 )
 

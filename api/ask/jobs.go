@@ -60,7 +60,8 @@ func jobForecast(v *readmodel.View, served *readmodel.Served, j *cluster.Job, no
 	return out
 }
 
-// explainJob adds to a waiting job the jobs that it waits for and options that would start sooner.
+// explainJob adds to out, the description of the waiting job w, the running jobs that it waits for. If the job has a
+// forecast and at most one task, explainJob also adds options that would start sooner. It adds nothing to a held job.
 func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep float64, waits []readmodel.Pivot,
 	out *wire.Job) {
 	if w.Job.Held {
@@ -105,7 +106,8 @@ func moved(j *wire.Job, m *readmodel.Move) string {
 	return fmt.Sprintf("%s: %s ahead of it, about as at its submission", text, count(now, "job"))
 }
 
-// redact removes the ids of other jobs if the caller may see only own jobs.
+// redact removes the ids of the jobs that the caller may not see. A caller who does not see all jobs gets no id in the
+// text about an overrun.
 func redact(c Caller, out *wire.Job, waits []readmodel.Pivot) {
 	if c.SeesAll() || len(out.WaitsFor) == 0 && out.MovedBy != string(readmodel.MovedOverrun) {
 		return

@@ -19,20 +19,20 @@ import (
 type LoadRequest struct {
 	// Cluster may be empty if there is only one. An empty queue means the whole cluster, and each of its queues.
 	Cluster, Queue string
-	// Hours bounds the horizons.
+	// Hours is the longest horizon of the answer, in hours.
 	Hours float64
 }
 
 // LoadQuery is a query for the forecast of the load, on one view.
 type LoadQuery struct {
 	View *readmodel.View
-	// Outlook is the forecast of the answer.
+	// Outlook is the newest forecast of the load in View.
 	Outlook *loadforecast.Outlook
 	service *Service
 	request LoadRequest
 }
 
-// Load finds the forecast of a load.
+// Load finds the newest forecast of the load. It returns a Refusal if there is none yet.
 func (s *Service) Load(in LoadRequest) (*LoadQuery, error) {
 	v, err := s.ReadView(in.Cluster, &in.Queue)
 	if err != nil {

@@ -183,8 +183,8 @@ func shorterLimit(needed []float64, limit time.Duration) time.Duration {
 	return 0
 }
 
-// compare adds to out what a shorter limit gains for a job like the newest one that is submitted now. It adds nothing
-// if newest is nil, or if there is no forecast for such a job.
+// compare adds to out the gain of a shorter limit for a job that is submitted now with the other attributes of newest.
+// It adds nothing if newest is nil, if its attributes are not all known yet, or if there is no forecast for such a job.
 func (q *MeQuery) compare(now time.Time, newest *cluster.Job, limit time.Duration, out *wire.Shorter) {
 	if newest == nil || newest.DetailsPending() || newest.Unqueued {
 		return

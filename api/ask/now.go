@@ -127,8 +127,9 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 }
 
 // opening describes jobs that could start at once: the largest size, its time limit, the probability that it starts at
-// once, and the largest size for which this is likely. longest is the queue's longest time limit, 0 if unknown. opening
-// returns false if the jobs could run for less than 1 s.
+// once, and the largest size whose start is likely. If the largest size is not likely to start, only powers of two are
+// tried; 0 means that none is likely. longest is the queue's longest time limit, 0 if unknown. opening returns false if
+// the jobs could run for less than 1 s.
 func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	longest time.Duration) (wire.Opening, bool) {
 	out := wire.Opening{Procs: o.Procs}

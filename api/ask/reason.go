@@ -16,7 +16,8 @@ import (
 )
 
 // reason describes the forecast in one text. It names the free processors, the jobs ahead, the start that follows from
-// these, whether the forecast agrees with that start, and the basis of the forecast.
+// these, whether the forecast agrees with that start, and the basis of the forecast. If there are any, it adds the
+// limit that keeps the job, staleness, the outage in the way, and warnings.
 func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Forecast) string {
 	parts := []string{situation(w, q.mayStart(w))}
 	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
@@ -53,8 +54,8 @@ func (q *WaitQuery) mayStart(w *wire.Wait) bool {
 	return w.Refused == nil && !facts.Closed && !facts.Down && keptFor(w.Cause) == ""
 }
 
-// situation describes the free processors and the jobs ahead. If these and the forecast suggest that the job starts at
-// once, and mayStart is set, it also reports that.
+// situation describes how much of the pool's scarce resource is free, and the jobs ahead. If these and the forecast
+// suggest that the job starts at once, and mayStart is set, it also reports that.
 func situation(w *wire.Wait, mayStart bool) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]

@@ -66,7 +66,7 @@ func forecastRefusal(err error) error {
 	return noForecast(kind, cannot.Reason, cannot.Detail, cannot.Hint)
 }
 
-// reasonNothingRead means that no record has been read yet: an empty picture is not an empty cluster.
+// reasonNothingRead means that no record has been read yet, so nothing is known of the cluster.
 const reasonNothingRead headqueue.Reason = "nothing_read"
 
 func nothingRead(v *readmodel.View) *Refusal {
@@ -75,7 +75,7 @@ func nothingRead(v *readmodel.View) *Refusal {
 		"ask again later; /readyz tells what is missing")
 }
 
-// reasonOverQueue means that the rules of the queue never let such a job start.
+// reasonOverQueue means that the rules of the queue never let the requested job start.
 const reasonOverQueue headqueue.Reason = "over_queue_limit"
 
 func queueLimitRefusal(queue, asked, allowed string) *Refusal {
@@ -92,10 +92,10 @@ func unknownQueue(v *readmodel.View, queue string) *Refusal {
 		fmt.Sprintf("cluster %s has no queue %q", v.Cluster, queue), hint)
 }
 
-// listedQueues is the number of queues that a message names.
+// listedQueues is the maximum number of names in a message.
 const listedQueues = 20
 
-// queueList lists the names of queues, at most listedQueues of them.
+// queueList lists at most listedQueues of the names (of queues, accounts or QOSs), and the number of the others.
 func queueList(names []string) string {
 	if more := len(names) - listedQueues; more > 0 {
 		return fmt.Sprintf("%s and %d more (GET /v1/queues has all)", strings.Join(names[:listedQueues], ", "), more)

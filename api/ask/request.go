@@ -17,8 +17,8 @@ type WaitRequest struct {
 	// Memory and TimeLimit are as users write them; empty if not requested.
 	Memory, TimeLimit  string
 	User, Account, QOS string
-	// By is the time, or the duration from now, for which the answer has the probability of a start by then; empty for
-	// none.
+	// By is a deadline for the start: an instant, or a duration from now. The answer has the probability that it is
+	// met. Empty for no deadline.
 	By string
 	// Curve requests points of the distribution.
 	Curve bool

@@ -57,7 +57,8 @@ func (s *Service) SetStaleAfter(age time.Duration) { s.staleAfter.Store(int64(ag
 // limit returns the age beyond which an answer is marked stale.
 func (s *Service) limit() time.Duration { return time.Duration(s.staleAfter.Load()) }
 
-// View returns the view of the requested cluster.
+// View returns the view of the requested cluster. An empty name means the only cluster, and is refused if there are
+// several.
 func (s *Service) View(cluster string) (*readmodel.View, error) {
 	if cluster != "" {
 		if v := s.views.View(cluster); v != nil {
@@ -100,7 +101,8 @@ func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, erro
 	return v, FindQueue(v, queue)
 }
 
-// ReadViews returns the view of a cluster, or of all clusters with records.
+// ReadViews returns the view of a cluster or, for an empty name, of all clusters with records. It refuses if there are
+// no records.
 func (s *Service) ReadViews(name string) ([]*readmodel.View, error) {
 	if name != "" {
 		v, err := s.readCluster(name)
@@ -138,8 +140,10 @@ func askedQueue(asked, found string) string {
 	return asked
 }
 
-// AsOf returns the instant of an answer, the age in seconds of the newest record behind the answer, and whether the
-// answer is stale. A stale view is evaluated at its own time, because later ends of jobs are unknown.
+// AsOf returns the instant from which an answer counts its waits, the age in seconds of the view's newest record, and
+// whether the answer is stale. The instant is that of the clock. In a stale view it is that of the newest record,
+// because later ends of jobs are unknown; so it is if that record is in the future. A view without records is stale,
+// with age 0.
 func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale bool) {
 	now = s.now()
 	if v.At.IsZero() {
@@ -153,8 +157,8 @@ func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale boo
 	return now, age, stale
 }
 
-// AsOfInstant returns the instant of an answer from the view: the time of the newest record, but never later than the
-// clock, because the clocks of hosts may differ by some minutes.
+// AsOfInstant returns the member as_of of an answer from the view: the time of the newest record, but never later than
+// the clock, because the clocks of hosts may differ by some minutes.
 func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	if now := s.now(); v.At.After(now) {
 		return now.Round(0).UTC()

@@ -40,7 +40,8 @@ func (s *Service) newSizeQuery(req *wire.SizeRequest, pace Pace) (*sizeQuery, er
 	return q, nil
 }
 
-// readTargets finds the queues that the request names.
+// readTargets sets targets to the queues that the request names, and now to the earliest of their instants. If a
+// running job is named without a queue, it finds the job and takes its queue.
 func (q *sizeQuery) readTargets() error {
 	places := q.req.Places
 	if len(places) == 0 {
@@ -68,12 +69,13 @@ func (q *sizeQuery) readTargets() error {
 	return nil
 }
 
-// gather makes the candidates: every size in every queue that allows it.
+// gather makes the candidates: every size in every queue that allows it. It refuses the request if there is none, or if
+// no queue allows the size that the user would request without advice.
 func (q *sizeQuery) gather() error {
 	if q.job != nil {
 		return q.gatherRunning()
 	}
-	var refused error // why a named size is impossible in the last queue
+	var refused error // why the last excluded candidate is excluded
 	for _, procs := range q.sizes {
 		had := false
 		for i := range q.targets {

@@ -77,7 +77,8 @@ func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAd
 	return out
 }
 
-// standingIndex returns the index of the standing advice.
+// standingIndex returns the index of the answer that the standing advice names; of the best answer if there is no such
+// answer.
 func standingIndex(r *advice.Result, stands advice.Standing) int {
 	for i := range r.Answers {
 		if r.Answers[i].Name == stands.Name {

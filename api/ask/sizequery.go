@@ -41,7 +41,7 @@ type candidateRequest struct {
 	target *targetQueue
 	procs  int
 	limit  time.Duration
-	wait   *waittime.Distribution // nil if it is not forecast
+	wait   *waittime.Distribution // set only for POST /v1/waits
 }
 
 func (a *candidateRequest) name() string {

@@ -91,7 +91,7 @@ func (q *sizeQuery) remainingPart() (float64, error) {
 	return left / whole, nil
 }
 
-// part is the law of what remains of a runtime: the runtime times of.
+// part is the law of a remaining runtime: the runtime with the law Law, multiplied by the factor of.
 type part struct {
 	advice.Law
 	of float64

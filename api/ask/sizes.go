@@ -11,8 +11,8 @@ import (
 // mostCandidates is the maximum number of candidates of one request. Each needs a forecast.
 const mostCandidates = 1024
 
-// mostInRange is the maximum number of sizes in a range of which every size is tried. Of a longer range, ladder selects
-// some sizes.
+// mostInRange is the maximum length of a range in which every size is tried. From a longer range, ladder selects some
+// sizes.
 const mostInRange = 64
 
 // readSizes makes and checks the list of sizes, and checks the time limits.
@@ -48,7 +48,9 @@ func (q *sizeQuery) readSizes() error {
 	return nil
 }
 
-// between lists the sizes between the bounds of the request, within the bounds of the runtimes and of the machine.
+// between sets sizes to those from min to max of the request (to a selection of them if they are many, see ladder). A
+// missing bound is replaced by the smallest or largest size for which the runtime is known; a missing max is at most
+// the size of the largest queue.
 func (q *sizeQuery) between() error {
 	from, to := max(1, q.req.Min), 0
 	for i := range q.targets {

@@ -53,7 +53,8 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 // facts returns the scheduler's facts about the queue, the zero value if there are none.
 func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
 
-// wait returns the distribution of a request's wait, as in GET /v1/wait. An error is a *Refusal.
+// wait returns the distribution of a request's wait, as in GET /v1/wait. The error is a *Refusal if the request cannot
+// be answered.
 func (s *Service) wait(p *targetQueue, req *job.Request) (*waittime.Distribution, error) {
 	a := attributes(req)
 	if err := fits(p.view, &a); err != nil {

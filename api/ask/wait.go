@@ -72,7 +72,7 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	return out, nil
 }
 
-// answer converts a forecast.
+// answer returns the members of the answer that follow from the forecast and its scene alone.
 func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast,
 	now time.Time) wire.Wait {
 	free := max(0, scene.Capacity()-f.Used)

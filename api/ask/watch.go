@@ -23,8 +23,8 @@ const (
 	// StaleCheck is the interval at which watched views are checked for staleness, because no new view is published
 	// when a view becomes stale.
 	StaleCheck = 15 * time.Second
-	// watchShare is the part of one processor's time that evaluations may take. watchSpace is the maximum pause
-	// between two evaluations.
+	// watchShare is the part of one processor's time that evaluations may take. For this, a pause follows each round of
+	// evaluations, of at most watchSpace.
 	watchShare = .25
 	watchSpace = 30 * time.Second
 )
@@ -90,7 +90,7 @@ type Watcher struct {
 	topic    *topic
 	updates  chan SizeUpdate // the newest undelivered update
 	standing advice.Standing
-	lastSent string // id and state of the last sent advice
+	lastSent string // greeting, or the state that notify sent last
 }
 
 // Updates returns the channel of the newest update.
@@ -339,7 +339,8 @@ func (s *Service) evaluate(req *wire.SizeRequest, pace Pace) (out *evaluation) {
 	return &evaluation{q, r, err}
 }
 
-// notify sends a client an event if its advice has changed. The event replaces one that was not delivered yet.
+// notify sends a client an update if its advice, the staleness of the advice or the problem has changed. The update
+// replaces one that was not delivered yet. The topic is locked.
 func (w *Watcher) notify(v *evaluation) {
 	if w.lastSent == greeting {
 		return
@@ -375,7 +376,7 @@ func (w *Watcher) notify(v *evaluation) {
 	case <-w.updates:
 	default:
 	}
-	w.updates <- update // this goroutine is the only sender
+	w.updates <- update // does not block: nobody else sends while the topic is locked
 }
 
 // refusedState returns a text that changes if the problem for the client changes.

@@ -133,8 +133,9 @@ func agree(a, b float64) bool {
 	return math.IsInf(low, 1) || high <= contradicting*low
 }
 
-// bestOf marks the hours whose medians are close to the lowest. It marks none unless the lowest is below the median of
-// all hours by at least a minute and at least a fifth.
+// bestOf marks the hours whose medians are close to the lowest. Let gain be the difference between the lowest and the
+// median of these medians. bestOf marks no hour if gain is below a minute or below a fifth of that median. Close means
+// higher by at most a tenth of gain and at most half an hour.
 func bestOf(waits []outlook.Quantiles) []bool {
 	medians := make([]float64, len(waits))
 	for i := range waits {

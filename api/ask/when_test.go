@@ -10,8 +10,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// TestBestHours proves that the hours near the lowest median are marked as best if that median is below the median hour
-// by at least a minute and a fifth. No hour is best if all are similar, or if the job never starts.
+// TestBestHours proves that the hours near the lowest median are marked as best if that median is below the median of
+// all hours by at least a minute, and by at least a fifth of the latter. No hour is best if all are similar, or if the
+// job never starts.
 func TestBestHours(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {

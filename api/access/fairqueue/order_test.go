@@ -23,7 +23,8 @@ func (w *world) flood(client string, n int) (all []*request) {
 }
 
 // TestSmallBesideFlood proves that a client's small request gets a slot when the first piece of another client's 64
-// large requests ends. From then on both clients get equal shares.
+// large requests ends. From then on it has a slot whenever it wants one or, if there is only one slot, half of the
+// time.
 func TestSmallBesideFlood(t *testing.T) {
 	for _, slots := range []int{1, 2, 16} {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,8 +54,8 @@ func TestSmallBesideFlood(t *testing.T) {
 	}
 }
 
-// TestAloneHasAll proves that a single client gets all slots, that its requests are computed one after the other, and
-// that none of them yields to another one of the same size.
+// TestAloneHasAll proves that a single client gets all slots, that its requests are computed in the order in which they
+// came, and that none of them yields to another one of the same size.
 func TestAloneHasAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 3, PerClient: 100, Waiting: 1000})
@@ -169,7 +170,7 @@ func TestGone(t *testing.T) {
 }
 
 // TestBounds proves how many requests may wait, for each client and in total. If the total is reached, a new request
-// replaces the last request of the client with the most requests.
+// replaces the last request of the client with the most waiting requests, unless its own client has about as many.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 4, Waiting: 6})

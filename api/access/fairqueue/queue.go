@@ -4,9 +4,9 @@
 // gives the slot back (Request.End). While slots are free nobody waits and nobody yields. Otherwise the order is that
 // of start-time fair queueing: each client has a tag that grows by the cost of each piece that the client begins, the
 // client with the lowest tag goes first, and a client that was idle starts at the tag of the piece that was begun last.
-// A request yields its slot between two pieces if another one goes first by that rule. For any two clients that both
-// want more than they get, the served costs differ by at most (slots + 1) times the sum of their largest pieces,
-// however many and however large their requests are.
+// A request yields its slot between two pieces if another one goes first by that rule. While two clients both want more
+// than they get, the costs that are served for them differ by at most (slots + 1) times the sum of their largest
+// pieces, however many and however large their requests are.
 //
 // Among the requests of one client, the one that would end first under equal shares goes first, so that small ones pass
 // large ones.
@@ -26,9 +26,10 @@ import (
 
 // Limits bound a queue.
 type Limits struct {
-	// Slots is the number of requests that have a slot at a time, at least 1.
+	// Slots is the maximum number of requests that have a slot at a time, at least 1.
 	Slots int
-	// PerClient is the number of requests of one client that may wait, and Waiting that of all clients, at least 1.
+	// PerClient is the maximum number of waiting requests of one client, Waiting that of all clients together; both at
+	// least 1.
 	PerClient, Waiting int
 }
 
@@ -135,7 +136,8 @@ func (q *Queue) Enter(ctx context.Context, name string, piece, expected float64)
 }
 
 // makeRoom returns nil if another request of a client may wait, otherwise the reason why not. If too many wait in all,
-// it removes the last request of the client with the most waiting requests. The caller holds the lock.
+// it removes one request of the client with the most waiting requests, the one that would be served last. It does so
+// only if that client has at least two more waiting requests than c. The caller holds the lock.
 func (q *Queue) makeRoom(c *client) error {
 	if len(c.waiting) >= q.limits.PerClient {
 		return ErrClientFull
