@@ -79,7 +79,8 @@ func (s *Server) enterLedger(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// span parses the parameters since (from) and until (to). For an empty to, end is the zero time, which means no bound.
+// span parses the texts of the parameters since and until. newest is the time of the newest record. If the text of
+// until is empty, the returned end is the zero time, which means no bound.
 func span(from, to string, newest time.Time) (begin, end time.Time, err error) {
 	if begin, err = since(from, newest); err != nil {
 		return begin, end, ask.Invalid("since", err.Error())

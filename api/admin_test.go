@@ -23,7 +23,7 @@ import (
 )
 
 // TestAdminOnly proves that requests for administrators need the token in the Authorization header, and have no effect
-// without it. The answer then says where the token is. Other paths need no token.
+// without it. The refusal says where the token is. Other paths need no token.
 func TestAdminOnly(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {

@@ -61,8 +61,8 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 	}}, nil
 }
 
-// sendChanges sends an event for every new view until the context ends, at most one per changeSpace. A new event
-// replaces one that the client has not read yet.
+// sendChanges sends an event when views, their staleness or the conditions have changed, until the context ends. At
+// least changeSpace passes between two events. A new event replaces one that the client has not read yet.
 func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wire.Change) {
 	beat := time.NewTicker(ask.StaleCheck) // a view can become stale while no new view is published
 	defer beat.Stop()

@@ -15,8 +15,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// backlogged returns a server on a busy cluster in which live jobs have waited since several instants of the last hour,
-// with forecasts.
+// backlogged returns a server on a busy cluster. Live jobs with forecasts wait there, which were submitted 100 s apart.
 func backlogged(t *testing.T) *fixture {
 	t.Helper()
 	f := serve(t, main(10))
@@ -37,8 +36,8 @@ func backlogged(t *testing.T) *fixture {
 	return f
 }
 
-// fact is one forecast with its final outcome. leave is zero while the job waits. late means that the forecast was
-// replayed.
+// fact is one forecast with its final outcome. leave is the end of the job's wait, zero while the job waits. late means
+// that the forecast was replayed.
 type fact struct {
 	queue         string
 	procs         int

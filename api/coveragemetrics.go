@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// coverageMetrics are the metrics of the outcomes of forecast quantiles, over all submissions whose quantile has
-// passed, as in GET /v1/accuracy.
+// coverageMetrics are the metrics of the outcomes of forecast quantiles, over all submissions (also of jobs that have
+// not started), as in GET /v1/accuracy.
 type coverageMetrics struct {
 	hits        counter
 	below       counter

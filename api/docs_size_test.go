@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedQuestions proves that the requests in docs/api.md get answers with the documented members and types.
+// TestDocumentedQuestions proves that the POST requests in docs/api.md get answers with the documented members and
+// types.
 func TestDocumentedQuestions(t *testing.T) {
 	f := lively(t)
 	examples := regexp.MustCompile("(?s)\n    POST (/\\S+)\n\n```json\n(.*?)```\n\nthe answer is\n\n```json\n(.*?)```").

@@ -138,7 +138,7 @@ type idleTimeoutReader struct {
 	ctx     context.Context
 	from    io.Reader
 	control *http.ResponseController
-	begun   bool // the client does not wait for "100 Continue" any more: reading has begun, or it never did
+	begun   bool // reading has begun, or the client sends the body without waiting for "100 Continue"
 	aborted atomic.Bool
 	bytes   atomic.Int64
 	failed  error // error of a read, other than the end of the body

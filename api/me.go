@@ -59,7 +59,8 @@ const identifyHint = "ask over the daemon's Unix socket (unix:///run/waitcast/ap
 	"(waitcast token new); the command waitcast uses the socket and munge by itself, and takes a token from " +
 	"--token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"
 
-// userOf returns the user of a caller, or the one that an administrator names. A caller without a user is refused.
+// userOf returns the user of a caller, or the one that an administrator names. Others may name only their own user. A
+// caller without a user, such as an administrator's token, must name one.
 func (s *Server) userOf(c access.Caller, named string) (string, error) {
 	p := s.guard.Need(c, access.User)
 	switch {

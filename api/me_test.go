@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// named is a job of the secret user with a name and a time limit.
+// named returns the events of a job of the secret user, with a job name.
 func named(o one, name string) []job.Event {
 	events := o.events("main")
 	for i := range events {

@@ -51,8 +51,8 @@ type Options struct {
 	Admin *Admin
 	// Guard controls access; nil means a guard with Admin's token only.
 	Guard *access.Guard
-	// WasReady is set once the daemon was ready. It may be kept from one server to the next, so that a reload does not
-	// make the daemon not ready. Nil means a new one.
+	// WasReady is set once the daemon was ready. It may be kept from one server to the next, so that the daemon stays
+	// ready when it is reloaded. Nil means a new one.
 	WasReady *atomic.Bool
 	// MostBody bounds the bytes of a request's body; 0 means 1 MiB.
 	MostBody int64
@@ -60,8 +60,8 @@ type Options struct {
 
 // Admin has the operations that only administrators may use.
 type Admin struct {
-	// Token is the admin token, sent as "Authorization: Bearer TOKEN". It is used if Options.Guard is nil. If it is
-	// empty then, nobody has admin access.
+	// Token is the admin token, sent as "Authorization: Bearer TOKEN". It is used only if Options.Guard is nil; if it
+	// is empty in that case, nobody has admin access.
 	Token string
 	// Import imports logs of the past.
 	Import ImportFunc

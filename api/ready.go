@@ -31,9 +31,9 @@ func (s *Server) registerHealth(a huma.API) {
 }
 
 // readyz reports whether the daemon is ready, and the conditions that prevent part of its work. The status is 503 until
-// one cluster can be forecast and every source was read to its end or failed. From then on it is 200 despite failures,
-// because a daemon that still answers must not be taken out of service. With strict=true it is 503 as long as there is
-// a condition.
+// one cluster is usable (see nothingReadAnywhere) while no source is still being read for the first time. From then on
+// it is 200 despite failures, because a daemon that still answers must not be taken out of service. With strict=true it
+// is 503 as long as there is a condition.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	strict := false
 	if text := r.URL.Query().Get("strict"); text != "" {

@@ -55,8 +55,8 @@ func denied(path string) tail.Problem {
 		Err: &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}}
 }
 
-// TestReady proves that a server is healthy at once, and ready when one cluster can be forecast and every source was
-// read to its end or failed. Later failures make it unready only if strict is requested.
+// TestReady proves that a server is healthy at once, and ready when one cluster is usable and every source was read to
+// its end or failed. Later failures make it unready only if strict is requested.
 func TestReady(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
 	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// mostTypical is the number of pairs of a queue and a size class, per cluster, for which a typical job is forecast.
+	// mostTypical is the maximum number of typical jobs of a cluster that are forecast, one for each queue and size
+	// class.
 	mostTypical = 200
 	// scrapePatience is how long a scrape waits for the summary of the newest view. After that it reports the
 	// previous one.

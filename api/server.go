@@ -45,7 +45,8 @@ func (s *Server) Patterns() []string { return s.patterns }
 // Handler returns the server's HTTP handler.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close ends streamed answers (GET /v1/watch); their clients reconnect. Other requests are answered as before.
+// Close ends streamed answers (GET /v1/watch and /v1/changes); their clients reconnect. Other requests are answered as
+// before.
 func (s *Server) Close() { s.close() }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -18,8 +18,8 @@ type MeQuery struct {
 	Limit, Offset int
 }
 
-// Me requests the waiting jobs and the habits of the caller. The daemon identifies the caller by its Unix socket or
-// by a token. Me also returns the answer's JSON.
+// Me requests the waiting jobs and the habits of the caller. The daemon identifies the caller by its Unix socket or by
+// a credential. Me also returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Me(ctx context.Context, q MeQuery) (*wire.Me, json.RawMessage, error) {

@@ -79,7 +79,7 @@ type Queue struct {
 	Name string `key:"name" allowed:"not empty, each once" reload:"rebuild" doc:"a queue that is known before its first job"`
 }
 
-// These are the formats of polled sources. Such a source has a command or a socket, but no path.
+// These are the formats of polled sources. Such a source has a command, a socket or a URL, but no path.
 const (
 	FormatSqueue          = "slurm-squeue"
 	FormatFacts           = "slurm-facts"
@@ -113,7 +113,8 @@ type Pool struct {
 	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" reload:"rebuild" doc:"the resource that jobs of the pool run short of first; auto chooses among procs, gpus and memory, as far as they are given"`
 }
 
-// Source is an origin of events: a file, the files of a folder, or a command.
+// Source is an origin of events: a file, the files of a folder, systemd's journal, a command that is polled, or
+// slurmrestd.
 type Source struct {
 	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. After renaming the files are read again, but records still count once"`
 	Format  string        `key:"format" enum:"pbs,pbs-facts,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,gridengine-facts,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`

@@ -111,8 +111,9 @@ func (p *problems) err() error {
 	return errors.Join(all...)
 }
 
-// nearest returns the candidate that was most likely meant by name: the one with the smallest edit distance. It
-// returns "" if that distance is more than a third of the name's length and more than 2.
+// nearest returns the candidate that was most likely meant by name: the one with the smallest edit distance. It returns
+// "" if that distance is more than 2 and more than a third of the name's length, or if it is not less than the length
+// of the candidate.
 func nearest(name string, candidates []string) string {
 	best, limit := "", max(2, len(name)/3)+1
 	for _, c := range candidates {

@@ -66,7 +66,7 @@ type Example struct {
 const ExampleName = "example"
 
 // Describe adds tags, descriptions and examples to the operations of a document. It returns an error if a text is
-// missing or damaged, and then leaves that text out.
+// missing or damaged; then this text and those after it are left out.
 func Describe(doc *huma.OpenAPI) error {
 	byID := operations(doc)
 	overview, err := description("overview.md")

@@ -128,7 +128,7 @@ type SizeCandidate struct {
 	Gain             *SizeGain `json:"gain,omitempty" doc:"gain over the request"`
 }
 
-// SizeLeftOut is an impossible candidate.
+// SizeLeftOut is a candidate that is not ranked, with the reason.
 type SizeLeftOut struct {
 	Cluster string `json:"cluster" doc:"the name of the cluster"`
 	Queue   string `json:"queue" doc:"the name of the queue"`

@@ -87,9 +87,9 @@ type Request struct {
 	// Exclusive is true if the job does not share its nodes with other jobs or users. Then it uses more processors
 	// than Procs if the nodes are larger.
 	Exclusive bool
-	// Components are the parts of a heterogeneous job of Slurm, which start together. If there are any, Procs, Nodes,
-	// Memory and GPUs of the whole request are sums, TimeLimit is the longest one, and the other fields are those of
-	// the first component.
+	// Components are the parts of a heterogeneous job of Slurm, which start together. If there are any, then in the
+	// whole request Procs, ProcsMax, Nodes, NodesMax, Memory and GPUs are sums, TimeLimit is the longest one, Unlimited
+	// and Exclusive are true if they are for any component, and the other fields are those of the first component.
 	Components []Request
 	// Warnings list ignored, overridden and guessed options. Directives are the directives that were read.
 	Warnings   []Warning

@@ -148,7 +148,8 @@ func (s *pbsSize) part(text, procs string) (int, pbsPart, error) {
 	return n, each, nil
 }
 
-// sharing parses -l place, [arrangement][:sharing][:grouping], and the equivalent option of Moab.
+// sharing sets Exclusive according to -l place, [arrangement][:sharing][:grouping], or the equivalent option of Moab.
+// It warns about an exclusive job.
 func (s *pbsSize) sharing() {
 	for _, item := range strings.Split(s.kept.value("l:place"), ":") {
 		if item == "excl" || item == "exclhost" {
@@ -164,7 +165,7 @@ func (s *pbsSize) sharing() {
 	}
 }
 
-// unknown adds warnings about resources that are not counted.
+// unknown adds warnings about resources that are not counted. It also sets the type of the GPUs if a resource names it.
 func (s *pbsSize) unknown() {
 	read := []string{"select", "nodes", "ncpus", "procs", "mppwidth", "size", "mem", "pmem", "ngpus", "gpus",
 		"gpu_type", "gpu_model", "place", "naccesspolicy"}

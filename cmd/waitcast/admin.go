@@ -17,7 +17,7 @@ const systemToken = "/var/lib/waitcast/" + tokenName
 
 // token returns the daemon's admin token: the one that the user gives; empty if the user gives a password instead;
 // otherwise the content of the first existing token file in the state folders, in the order in which the daemon chooses
-// its folder.
+// its folder. If no token can be read, but the user gives a client certificate, it is empty too.
 func (a *app) token() (string, error) {
 	given, err := a.givenToken()
 	if given != "" {

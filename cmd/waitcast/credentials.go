@@ -26,7 +26,7 @@ func (a *app) credentials() (*http.Client, error) {
 	token, err := a.givenToken()
 	if err != nil && a.shows.tokenFile != "" {
 		return nil, fmt.Errorf("no token: %w", err)
-	} // the file that the environment names may be readable only for administrators; many requests need no token
+	} // other errors are ignored: many requests need no token, and the file may be for administrators only
 	given := client.Credentials{Token: token, CA: a.shows.ca, Cert: a.shows.cert, Key: a.shows.key, Munge: true}
 	for _, f := range []struct {
 		into *string

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// explain writes one line for each reason why the job does not start now, and one for each change that would let it
-// start sooner.
+// explain writes one line for each running job for whose end the job waits, and one for each change of the request with
+// which it would start sooner.
 func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
 	label := "Waits for"
 	for _, v := range pivots {

@@ -142,7 +142,8 @@ func withoutForecast(reason string) string {
 	return text
 }
 
-// moreJobs writes how many jobs are not in the table, and how to show them.
+// moreJobs writes how many of the waiting jobs the table shows, and how to show the next ones. It writes nothing if
+// none follow.
 func moreJobs(out *bytes.Buffer, waiting, shown int, next *int) {
 	if next != nil {
 		fmt.Fprintf(out, "%d of %d jobs are shown: --offset %d shows the next ones\n", shown, waiting, *next)

@@ -127,8 +127,8 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	)
 }
 
-// StageBar returns a progress bar for one stage of some work, with the remaining time in its text. If the total is 0,
-// which means unknown, it returns a spinner. If progress is not shown, the bar is invisible.
+// StageBar returns a progress bar for one stage of some work. It shows no times; the caller sets its text by Describe.
+// If the total is 0, which means unknown, it returns a spinner. If progress is not shown, the bar is invisible.
 func (c *Console) StageBar(total int64) *progressbar.ProgressBar {
 	if total == 0 {
 		total = -1
@@ -159,7 +159,7 @@ func (c *Console) progressTo() io.Writer {
 // MostNumber is the maximum absolute value of a number in a flag. No flag needs larger numbers.
 const MostNumber = 1e12
 
-// ParseNumber parses a number that is a part of a flag's text.
+// ParseNumber parses a number that is a part of a flag's text. It refuses NaN and absolute values above MostNumber.
 func ParseNumber(text string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err == nil && !(math.Abs(x) <= MostNumber) {
@@ -171,8 +171,8 @@ func ParseNumber(text string) (float64, error) {
 // TextPage is a text with a column of labels on the left.
 type TextPage struct{ bytes.Buffer }
 
-// Line appends a label and a text, wrapped to the width of the terminal. Spaces inside the text are kept unless the
-// text must be wrapped.
+// Line appends a label and a text, wrapped so that lines have at most Columns characters. Spaces inside the text are
+// kept unless the text must be wrapped.
 func (p *TextPage) Line(label, text string) {
 	label = Printable(label)
 	rows := []string{Printable(text)}

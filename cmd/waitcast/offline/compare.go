@@ -209,7 +209,7 @@ func entry(m map[string]float64, name string) *float64 {
 	return &x
 }
 
-// number formats a measure with five digits, and whole numbers in full. It returns "-" for nil.
+// number formats a measure with five significant digits, and whole numbers in full. It returns "-" for nil.
 func number(x *float64) string {
 	switch {
 	case x == nil:

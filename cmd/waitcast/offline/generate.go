@@ -286,8 +286,8 @@ func (s *synthetic) scale(f *GenerateFlags) error {
 }
 
 // target returns the requested load and the number of processors of the machine to which this load refers. If --load is
-// same and the trace does not have the size of its machine, target assumes a machine of one processor for the trace and
-// for the workload. The stream of jobs is the same as with any other size.
+// same and the size of the machine is unknown, target assumes one processor, for the trace and for the workload; the
+// generated jobs do not depend on this assumption.
 func (s *synthetic) target(f *GenerateFlags) (load float64, procs int, err error) {
 	load, procs = f.load.load, int(s.header.MaxProcs)
 	switch {

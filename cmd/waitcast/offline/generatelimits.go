@@ -81,7 +81,7 @@ func newCustoms(r *recording, byQueue bool, rng *rand.Rand) *customs {
 }
 
 // drawUsage draws a class of usage and returns the recorded jobs of that class. The probabilities are the frequencies
-// among recorded jobs whose runtime is 2/3 to 3/2 of the given one.
+// among recorded jobs whose runtime is 2/3 to 3/2 of the given one or, if there are no such jobs, among all.
 func (j *customJobs) drawUsage(runtime int64, rng *rand.Rand) []*swf.Record {
 	const about = 1.5
 	var count [usages]int
@@ -131,7 +131,7 @@ func (a *Commands) customsFor(s *synthetic, f *GenerateFlags) (*customs, error) 
 }
 
 // repeats returns the excess probability that a job has the same user as the job before: 0 if users are drawn
-// independently, 1 if the user never changes.
+// independently (or if there is only one), near 1 if each user's jobs come one after the other.
 func repeats(records []swf.Record) float64 {
 	same, chance, jobs := 0.0, 0.0, map[int64]float64{}
 	n := float64(len(records))

@@ -202,7 +202,7 @@ func openText(path string) (text io.Reader, closeText func(), err error) {
 	return text, func() { release(); _ = file.Close() }, nil // nothing was written
 }
 
-// summary describes in one line what was read: "3 files, pbs, 1200 records, 2 of them left out".
+// summary describes in one line what was read: "3 files, pbs, 1200 records, 2 left out".
 func summary(files []readFile) string {
 	var records, bad int64
 	var formats []string

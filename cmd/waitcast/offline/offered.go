@@ -65,8 +65,8 @@ func offeredBy(r *recording, procs int) offered {
 // commands warn.
 const otherLoad = .15
 
-// beside describes the load of a workload next to the load of its original, which may be nil. differ is true if the
-// two loads differ by more than otherLoad.
+// beside describes the load of a workload next to the load of its original, like, which may be nil. differ is true if
+// one of the three figures (load, jobs per day, work per job) differs by more than otherLoad.
 func (o *offered) beside(like *offered) (text string, differ bool) {
 	item := func(what string, value float64, of func(*offered) float64) {
 		if text != "" {
@@ -90,7 +90,7 @@ func (o *offered) beside(like *offered) (text string, differ bool) {
 	return text, differ
 }
 
-// three formats a number with three digits and without an exponent.
+// three formats a number with three significant digits and without an exponent.
 func three(x float64) string {
 	if x == 0 {
 		return "0"

@@ -186,7 +186,8 @@ func (m *mix) add(a *Commands, file string, f *resampleFlags) error {
 	return nil
 }
 
-// header returns the header of the first trace, with the names of the queues of all traces.
+// header returns the header of the workload: that of the first trace, with the names of the queues of all traces. It
+// also sets queues, the new numbers of these queues.
 func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	length := "as the first"
 	if f.length > 0 {

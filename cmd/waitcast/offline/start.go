@@ -15,8 +15,9 @@ const (
 	startHeader = "header"
 )
 
-// start is the flag --start. It is for commands whose results also depend on the time without jobs. They cannot use
-// UnixStartTime of the header, which is only the origin of the log's clock: a cleaned log may begin a year later.
+// start is the flag --start. It is for commands whose results also depend on the time without jobs. UnixStartTime of
+// the header is only the origin of the log's clock: a cleaned log may begin a year later. So it is used only if the
+// user asks for it (startHeader).
 type start struct{ text string }
 
 func (s *start) flag(c *cobra.Command) {

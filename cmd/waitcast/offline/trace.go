@@ -316,7 +316,8 @@ func (r *recording) columns() hypergamma.Jobs {
 	return c
 }
 
-// workload returns the columns for a comparison. A column is nil if no record has a value.
+// workload returns the columns for a comparison. The limits or users are nil if no record has one. The ends are nil if
+// a record has no wait.
 func (r *recording) workload() compare.Workload {
 	w := compare.Workload{MondayOffset: r.monday()}
 	limits, people, waits := false, false, true
