@@ -44,9 +44,9 @@ func covered(bound, level string) string {
 		`queue) group_left () %s) / sum(%s)`, hereMade, bound, level, n, n)
 }
 
-// missed returns a query. It gives by how much the level lies outside of the interval from the share of waits shorter
-// than the quantile to the share not longer than it: 0 for a perfect forecast. Of several queues it takes the largest
-// values.
+// missed returns a query for the distance of the level from an interval: from the share of waits that were shorter than
+// the quantile, to the share that were not longer. It is 0 if the level is inside. Of several queues, the largest
+// distance below and the largest above the interval are added.
 func missed(level string) string {
 	r := `waitcast_forecasts_coverage_ratio{` + hereMade + `,level="` + level + `",bound="`
 	return fmt.Sprintf(`max(clamp_min(%sbelow"} - %s, 0)) + max(clamp_min(%s - %shits"}, 0))`, r, level, level, r)

@@ -171,9 +171,9 @@ func (l *List) cut(k, i int) {
 	l.blocks = slices.Delete(l.blocks, k, k+1)
 }
 
-// When returns the first instant at which at least need processors (1 or more) are free because items have ended. freed
-// is the number of free processors then, including those of all items that end at that instant. If all items together
-// have fewer than need processors, the instant is +Inf, and freed is their total.
+// When returns the first instant by which ended items have freed the needed number of processors (need, 1 or more).
+// freed is the number that they have freed then, including those of all items that end at that instant. If all items
+// together have fewer processors, the instant is +Inf, and freed is their total.
 func (l *List) When(need int) (at float64, freed int) {
 	at = math.Inf(1)
 	for k := range l.blocks {

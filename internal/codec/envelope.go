@@ -96,7 +96,7 @@ func Open(data []byte) (kind string, version uint64, fields Reader, err error) {
 }
 
 // Restore reads an output of Save into a value, as Load does, but after an error the value is unchanged. fields gets a
-// copy of the value. It must not change data that pointers, maps and slices of the copy lead to.
+// copy of the value, and must not change data that pointers, maps and slices of this copy lead to.
 func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(*T, *Codec)) error {
 	fresh := *v
 	if err := Load(kind, version, data, func(c *Codec) { fields(&fresh, c) }); err != nil {

@@ -63,7 +63,7 @@ func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
 // Single appends the four bytes of a number of single precision.
 func (w *Writer) Single(v float32) { *w = binary.BigEndian.AppendUint32(*w, math.Float32bits(v)) }
 
-// Name writes the number of a name. If the name is not in known, it also writes the name.
+// Name writes the number of a name. If the name is not in known, it also writes the name, and adds it to known.
 func (w *Writer) Name(known map[string]uint64, s string) {
 	i, ok := known[s]
 	if !ok {
@@ -245,7 +245,7 @@ func (d *Reader) Bytes() []byte {
 
 func (d *Reader) text() string { return string(d.Bytes()) }
 
-// Name reads a name that Writer.Name wrote. known has the names that were read before.
+// Name reads a name that Writer.Name wrote. known has the names that were read before; a new name is appended to it.
 func (d *Reader) Name(known *[]string) string {
 	i := d.Uint()
 	if i == uint64(len(*known)) {

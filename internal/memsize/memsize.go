@@ -73,7 +73,7 @@ func (v *Value) String() string {
 	return strconv.FormatFloat(n, 'g', 6, 64) + [...]string{"B", "K", "M", "G", "T", "P"}[unit]
 }
 
-// Exact writes the amount so that Parse returns exactly the same number of bytes, unless it is below a kilobyte.
+// Exact writes the amount so that Parse returns exactly the same number of bytes, up to 2^53.
 func (v *Value) Exact() string { return strconv.FormatFloat(float64(*v)/1024, 'f', -1, 64) + "K" }
 
 // Type implements pflag.Value.

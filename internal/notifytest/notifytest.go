@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Listen creates a socket, sets $NOTIFY_SOCKET to its path, removes the other variables that systemd sets, and
-// returns the received messages.
+// Listen creates a socket, sets $NOTIFY_SOCKET to its path, empties $WATCHDOG_USEC and $WATCHDOG_PID, and returns the
+// received messages.
 func Listen(t testing.TB) <-chan string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd") // a short path: the name of a socket has at most 107 bytes

@@ -73,7 +73,8 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// binaries returns the folder of the server programs of the newest version.
+// binaries returns the folder of the server programs in PATH or, if there are none, of the newest version in
+// /usr/lib/postgresql.
 func binaries() (string, error) {
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {

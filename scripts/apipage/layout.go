@@ -27,7 +27,7 @@ type element struct {
 	value json.RawMessage
 }
 
-// writeValue writes a value. taken is the number of characters that are already in its line.
+// writeValue writes a value. taken is the number of other characters in its line, without the indent.
 func writeValue(out *bytes.Buffer, value json.RawMessage, indent string, taken int) error {
 	line, err := oneLine(value)
 	if err != nil {

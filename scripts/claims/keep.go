@@ -49,7 +49,7 @@ func newKeep(ctx context.Context, root, folder string) (keep, error) {
 	return keep{root, folder}, os.MkdirAll(folder, 0o750)
 }
 
-// file returns the file of a command that writes a page, "" for none.
+// file returns the path of the file for a command. page is the page that the command writes, "" if it writes none.
 func (k keep) file(command, page string) string {
 	sum := sha256.Sum256([]byte(command + "\n" + page))
 	return filepath.Join(k.folder, hex.EncodeToString(sum[:8])+".json")

@@ -164,8 +164,8 @@ func holes(page string, bs []block, texts []string) []string {
 // command matches a command in a page of timings.
 var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/)[^`]*`")
 
-// unnamed returns the figures of a page of timings that have no command beside them: neither in the same row of a
-// table, nor in the same block or the one before.
+// unnamed returns messages about the figures of a page of timings that have no command near them: neither in the same
+// block (a table is one block) nor in the block before.
 func unnamed(page, text string) []string {
 	var wrong []string
 	before := ""

@@ -225,7 +225,7 @@ func (w *world) posts() []request {
 	return append(all, request{method: "GET", path: "/v1/changes?cluster=" + w.cluster, streams: true})
 }
 
-// rest returns the requests of administrators, and invalid requests.
+// rest returns the requests of administrators, health checks, and invalid requests.
 func (w *world) rest() []request {
 	return []request{
 		{method: "GET", path: "/v1/jobs?limit=10&cluster=" + w.cluster, token: w.token},

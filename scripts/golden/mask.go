@@ -55,7 +55,7 @@ func maskValue(v any, drop []string) any {
 	return v
 }
 
-// withoutProse removes the members of an OpenAPI document with prose or examples, and masks the version of the program.
+// withoutProse removes descriptions, summaries, titles and the version of the program from an OpenAPI document.
 func withoutProse(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -180,8 +180,8 @@ func (g *golden) stored(ctx context.Context, in *input, database string) error {
 	return c.tables(ctx, database, db, false)
 }
 
-// life reads the lines that exist in one life of the daemon. The first life ends by kill -9. The second makes a backup
-// and stops, and its database is replaced by the backup.
+// life reads the lines that exist in one life of the daemon. The first life ends by kill -9. The second stops; with
+// SQLite it makes a backup before, and then the backup replaces its database.
 func (s *site) life(ctx context.Context, program string, part int, database string) error {
 	p, err := s.spawn(ctx, program)
 	if err != nil {

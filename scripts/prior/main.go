@@ -82,7 +82,8 @@ func errorsOf(trace *backtest.Trace) (ensemble.Prior, error) {
 	return all, err
 }
 
-// pool joins the errors of all logs except the log without. Each log has the same weight.
+// pool joins the errors of all logs, except those of the log whose name is the argument without. Each log has the same
+// weight.
 func pool(found map[string]ensemble.Prior, without string) ensemble.Prior {
 	var all ensemble.Prior
 	for name, one := range found {
