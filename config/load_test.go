@@ -16,7 +16,7 @@ import (
 
 const minimal = "clusters:\n  - sources:\n      - {format: pbs, path: /log}\n"
 
-// clean removes the environment variables that Load reads and returns the home folder.
+// clean empties the environment variables that Load reads, and sets HOME to a new folder, which it returns.
 func clean(t *testing.T) string {
 	t.Helper()
 	for _, kv := range os.Environ() {

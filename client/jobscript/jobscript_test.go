@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/client/jobscript"
 )
 
-// onlyAsked makes comparisons ignore the fields of a request that no script sets.
+// onlyAsked makes comparisons ignore the fields of a request that are about the script, not about what it asks for.
 var onlyAsked = cmpopts.IgnoreFields(jobscript.Request{}, "Warnings", "Directives")
 
 func parse(t *testing.T, script string, opts jobscript.Options) jobscript.Request {
@@ -224,8 +224,8 @@ func TestSlurmGPUs(t *testing.T) {
 	}
 }
 
-// TestErrorsNameThePlace proves that a request that no scheduler could fulfil is refused with the place, the option and
-// advice.
+// TestErrorsNameThePlace proves that a script that its scheduler would refuse causes an error with the place, the
+// option and, mostly, advice.
 func TestErrorsNameThePlace(t *testing.T) {
 	for script, want := range map[string]string{
 		"#SBATCH -N two\n": `job.sh:2: --nodes=two: "two" is not a whole number; ` +

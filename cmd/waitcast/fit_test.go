@@ -145,7 +145,7 @@ func TestFitKTH(t *testing.T) {
 }
 
 // TestFitParagonClasses checks b0, b1 and R2 of Downey's classes of SDSC-Par-1996 against the figures of an independent
-// fit. Groups are formed by the last letters of queues' names. One-processor jobs are separate classes, except in
+// fit. Groups are formed by the last letters of queues' names. One-processor jobs are a separate class, except those of
 // interactive and standby.
 func TestFitParagonClasses(t *testing.T) {
 	if testing.Short() {

@@ -37,8 +37,9 @@ func TestGenerateSet(t *testing.T) {
 	}
 }
 
-// TestGenerateFromATrace proves that Markov and uniform-log jobs have the sizes of the trace's jobs. If requested, they
-// also have the recorded submission times, and end with the last of these.
+// TestGenerateFromATrace proves that Markov and uniform-log jobs have about the mean size and the mean runtime of the
+// trace's jobs. If requested, they have the recorded submission times, and end with the last of these. No job is larger
+// than the machine.
 func TestGenerateFromATrace(t *testing.T) {
 	text := inhabited(t)
 	_, original := read(t, text)

@@ -177,8 +177,8 @@ func TestResampleFavor(t *testing.T) {
 	}
 }
 
-// TestResampleFeedback proves that copied users who wait on an overloaded machine submit less than the same copies
-// without waits. The waits are those of the simulation.
+// TestResampleFeedback proves that copied users who wait on an overloaded machine submit no more jobs than the same
+// copies without waits. The waits are those of the simulation.
 func TestResampleFeedback(t *testing.T) {
 	text := strings.Replace(inhabited(t), "MaxProcs: 64", "MaxProcs: 16", 1)
 	args := []string{"resample", "-", "--seed", "2", "--load", "4"}

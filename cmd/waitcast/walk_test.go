@@ -274,7 +274,8 @@ func (w *world) checkProbabilities(what string, a *wire.Wait, q []float64, by fl
 	}
 }
 
-// checkState checks the explanation of a forecast against the picture and the sentence about the reason.
+// checkState checks the explanation of a forecast: its numbers of jobs and processors against those of the world, and
+// its sentence about the reason against the forecast.
 func (w *world) checkState(what string, a *wire.Wait) {
 	w.Helper()
 	s := a.State

@@ -67,8 +67,8 @@ func (w *world) walkMe() {
 	}
 }
 
-// walkJobs checks the list of waiting jobs against the picture and against the answers for single jobs. It also checks
-// the remaining waits against the forecasts at the submissions.
+// walkJobs checks the list of waiting jobs against the jobs that wait in the world and against the answers for single
+// jobs. It also checks the remaining waits against the forecasts at the submissions.
 func (w *world) walkJobs() {
 	all := answerOf[wire.Jobs](w, "GET", "/v1/jobs", nil)
 	w.dated("jobs", all.AsOf, all.AgeSeconds, all.Stale)

@@ -196,7 +196,8 @@ func expressions(t *testing.T, values *strings.Replacer) map[string]string {
 	return out
 }
 
-// anything makes every variable stand for all its values.
+// anything replaces the variables in queries: five minutes for the interval, an hour for the horizon, and every value
+// for the others.
 func anything() *strings.Replacer {
 	return strings.NewReplacer("$__rate_interval", "5m", "$cluster", ".*", "$queue", ".*", "$size", ".*", "$instance",
 		".*", "$horizon", "1h")
@@ -235,7 +236,8 @@ func TestExpressionsParse(t *testing.T) {
 }
 
 // TestMetricsExist proves that every metric and every label in a dashboard's query is in docs/metrics.md, which a test
-// of the daemon compares with its exported metrics, or belongs to the Go runtime and the process.
+// of the daemon compares with its exported metrics, or belongs to the Go runtime, the process or Prometheus's own
+// ALERTS.
 func TestMetricsExist(t *testing.T) {
 	known := documented(t)
 	for metric, labels := range runtimeMetrics(t) {

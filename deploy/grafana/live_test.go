@@ -27,7 +27,7 @@ import (
 const patience = 5 * time.Minute
 
 // TestPanelsAreAlive proves that every query of every dashboard has data when a Prometheus scrapes a demonstration, and
-// that native histograms are stored. The exceptions are queries about alerts and about a scheduler that is asked, which
+// that native histograms are stored. The exceptions are queries about alerts and about snapshots of a scheduler, which
 // a demonstration lacks, and about outcomes of forecasts of the load, which come after hours.
 func TestPanelsAreAlive(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {

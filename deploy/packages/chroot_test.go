@@ -120,10 +120,11 @@ type service struct {
 	messages <-chan string
 }
 
-// sandbox gives a system in a folder what the unit's settings give it: ProtectSystem=strict, ProtectHome=, PrivateTmp=,
-// PrivateDevices=, StateDirectory= and PrivateUsers=. It also shows inside the parts from outside that the daemon
-// needs. Then it becomes the user without capabilities, who cannot get any, and continues under the filter of system
-// calls. It leaves out the settings that forbid only what a privileged process could do.
+// sandbox confines the daemon in a system in a folder as these settings of its unit do: ProtectSystem=strict,
+// ProtectHome=, PrivateTmp=, PrivateDevices=, StateDirectory= and PrivateUsers=. It also shows inside the parts from
+// outside that the daemon needs. Then it becomes the daemon's user, has no capabilities and cannot get any, and
+// continues under the filter of system calls. It leaves out the settings that forbid only what a privileged process
+// could do.
 const sandbox = `
 root=$1 slurm=$2
 shift 2

@@ -39,7 +39,7 @@ func confine(args []string) error {
 	return fmt.Errorf("%s: %w", args[1], syscall.Exec(args[1], args[1:], os.Environ()))
 }
 
-// calls adds the system calls of a group of systemd's, with those of the groups in it.
+// calls adds to into the system calls of one of systemd's groups, and of the groups in that group.
 func calls(t *testing.T, group string, into map[string]bool) {
 	t.Helper()
 	for line := range strings.Lines(run(t, "systemd-analyze", "syscall-filter", group)) {

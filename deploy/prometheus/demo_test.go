@@ -302,9 +302,8 @@ func substituted(query string) string {
 	return regexp.MustCompile(`\$(\{\w+(:\w+)?\}|\w+)`).ReplaceAllString(query, ".*")
 }
 
-// lacking reports whether a query is about something that the demonstration lacks: alerts that always fire, snapshots,
-// pools, bad lines, Slurm, large pools that are simulated as a whole, and outcomes of forecasts of the load, which come
-// after hours.
+// lacking reports whether a query is about something that the demonstration lacks: alerts, snapshots, pools, bad lines,
+// Slurm, large pools that are simulated as a whole, and outcomes of forecasts of the load, which come after hours.
 func lacking(query string) bool {
 	return regexp.MustCompile(
 		`ALERTS|waitcast_(snapshot|pool|bad_lines|slurm|engine_simulation|load_forecast_(outside|log_pinball|` +

@@ -134,7 +134,7 @@ func TestOfOneClient(t *testing.T) {
 }
 
 // TestGone proves that a request whose client has disconnected leaves the queue or, if it has a slot, gives up the slot
-// at its next piece, and that even then a free slot is used.
+// at its next piece, and that Enter gives a free slot even to a request whose client has disconnected.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 100, Waiting: 1000})
@@ -170,7 +170,8 @@ func TestGone(t *testing.T) {
 }
 
 // TestBounds proves how many requests may wait, for each client and in total. If the total is reached, a new request
-// replaces the last request of the client with the most waiting requests, unless its own client has about as many.
+// replaces the last request of the client with the most waiting requests, unless its own client has as many or only one
+// less; then the new request is refused.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fairqueue.Limits{Slots: 1, PerClient: 4, Waiting: 6})
