@@ -39,8 +39,8 @@ func singleQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// boundParameters adds a bound to the schema of every parameter that has none. huma also validates requests by these
-// schemas.
+// boundParameters adds a bound to the schema of every parameter, other than a header, that has none. huma also
+// validates requests by these schemas.
 func boundParameters(doc *huma.OpenAPI) {
 	for _, path := range doc.Paths {
 		for _, op := range operationsOf(path) {

@@ -73,8 +73,9 @@ func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	return g.newest[v.Cluster]
 }
 
-// begin returns the newest summary, nil if there is none. If that belongs to another view, begin also starts the
-// computation of a new one, unless it already runs, and returns a channel that is closed when it is finished.
+// begin returns the newest summary, nil if there is none. If there is none or it belongs to another view, begin also
+// returns a channel that is closed when a newer summary has been computed. It starts this computation unless one
+// already runs for the cluster.
 func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,7 +25,7 @@ type upload struct {
 	body  *idleTimeoutReader
 	total int64
 	next  func() (name string, from io.ReadCloser, err error)
-	cut   error // error of a part without an end
+	cut   error // set if a part or the form lacks its end
 }
 
 // newUpload returns the files of a body: its parts if it is a form, else the body itself.

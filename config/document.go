@@ -262,7 +262,7 @@ func (d *document) scalar(n *yaml.Node, key string, t reflect.Type, allowed stri
 	return problem == ""
 }
 
-// describe returns the kind of a node in words.
+// describe returns a node in words: the kind of a mapping or a list, and the quoted text of a scalar.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -25,7 +25,7 @@ const (
 
 // NowRequest is a request for jobs that would start at once.
 type NowRequest struct {
-	// Cluster and Queue select; empty means any.
+	// Cluster and Queue limit the answer to a cluster and to a queue; empty means all.
 	Cluster, Queue     string
 	User, Account, QOS string
 }
@@ -47,7 +47,7 @@ func (s *Service) Now(in NowRequest) (*NowQuery, error) {
 }
 
 // Answer reports jobs that would start at once, by queue. With several clusters the age of the answer is that of the
-// oldest view.
+// oldest view, and the answer is stale if any view is.
 func (q *NowQuery) Answer() (wire.Now, error) {
 	s, in := q.service, &q.request
 	out := wire.Now{Queues: []wire.NowQueue{}}

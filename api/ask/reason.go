@@ -164,8 +164,8 @@ func outages(scene *predictor.Scene) string {
 	return strings.Join(names, ", ")
 }
 
-// fewWaits is the number of learnt waits below which the answer warns that little is known. The methods that train
-// trees need as many waits too (by default).
+// fewWaits is the number of learnt waits below which the answer warns that little is known. By default, trees are first
+// trained after as many waits (engine.Config.First).
 const fewWaits = 300
 
 // basis describes in words from how many waits the forecast was learnt.

@@ -52,8 +52,8 @@ func TestRealSlurmCLIFilter(t *testing.T) {
 // on returns the environment in which the plugin prints even if standard error is no terminal.
 func on(url string) []string { return []string{"WAITCAST_URL=" + url, "WAITCAST_CLI_FILTER=on"} }
 
-// wantWords submits until the plugin has printed something: on a busy machine an answer may come too late, so that the
-// plugin prints nothing.
+// wantWords checks what the plugin prints. It submits until the plugin prints something, up to 20 times: on a busy
+// machine an answer may come too late, so that the plugin prints nothing.
 func (c *cluster) wantWords(want *regexp.Regexp, env []string, args ...string) {
 	c.t.Helper()
 	var s said

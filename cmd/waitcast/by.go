@@ -92,7 +92,7 @@ func chanceBy(b *wire.StartBy) string {
 	return percent(b.Probability)
 }
 
-// startsBy writes the probability as a line of the page.
+// startsBy writes the probability, if the answer has one, as a line of the page.
 func (p *page) startsBy(b *wire.StartBy, zone *time.Location) {
 	if b != nil {
 		p.Line("Starts by", fmt.Sprintf("%s: %s", b.At.In(zone).Format("Mon 2006-01-02 15:04"), chanceBy(b)))

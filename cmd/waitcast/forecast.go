@@ -215,7 +215,7 @@ func saturationText(s *wire.Saturation) string {
 // nearest horizon are printed.
 const scoreHorizon = 6 * 3600
 
-// scoreText describes how accurate the forecasts of the waiting work were.
+// scoreText describes how accurate the forecasts of the cluster's queued work were.
 func scoreText(f *wire.LoadForecast) string {
 	var best *wire.LoadScore
 	far := func(s *wire.LoadScore) float64 { return math.Abs(math.Log(s.HorizonSeconds / scoreHorizon)) }

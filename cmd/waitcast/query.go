@@ -63,7 +63,7 @@ func (a *app) printAnswer(raw json.RawMessage, text []byte, stale bool, age floa
 // noRecord is printed in place of the instant of the newest record while there is none.
 const noRecord = "no record has been read yet"
 
-// asOf writes the instant of the newest record on which an answer is based, and its age in seconds.
+// asOf writes the instant of the newest record on which an answer is based, and its age, which is given in seconds.
 func (p *page) asOf(at time.Time, age float64, zone *time.Location) {
 	if at.IsZero() {
 		p.Line("As of", noRecord)

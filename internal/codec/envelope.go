@@ -19,7 +19,8 @@ const (
 
 // These are the reasons why saved state is refused. Each *Error wraps one of them.
 var (
-	// ErrDamaged is the reason for bytes that are not the output of any program.
+	// ErrDamaged is the reason for bytes that no program has saved in this form: they were cut off or changed, or are
+	// something else.
 	ErrDamaged = errors.New("damaged")
 	// ErrVersion is the reason for state that another version of this program saved.
 	ErrVersion = errors.New("of another version of this program")

@@ -233,7 +233,8 @@ func (s *Server) Exec(t testing.TB, database string, statements ...string) {
 	}
 }
 
-// Kill kills every process of the server (SIGKILL) and waits until they have ended. Start can start the server again.
+// Kill kills every process of the server (SIGKILL) and waits until they have ended. It does nothing if the server does
+// not run. Start can start the server again.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	process, exited := s.process, s.exited

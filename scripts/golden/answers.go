@@ -246,7 +246,7 @@ func (w *world) rest() []request {
 	}
 }
 
-// answers sends all requests and records the answers, and whether they have tags.
+// answers sends all requests and records the answers, and whether they have an ETag.
 func (c *chapter) answers(ctx context.Context, base, when string, w *world) error {
 	for i, q := range w.questions() {
 		status, header, body, err := ask(ctx, base, q)

@@ -28,7 +28,7 @@ type request struct {
 	cost   float64
 	pieces int
 	cancel context.CancelFunc
-	done   chan struct{} // the test sends here when this piece is done
+	done   chan struct{} // the test sends here when the piece that has begun is done
 	began  int           // number of pieces that have begun
 	err    error
 	ended  bool

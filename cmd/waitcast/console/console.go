@@ -38,7 +38,8 @@ type Console struct {
 	JSON bool
 }
 
-// IsTerminal reports whether w is a terminal, on which lines can be overwritten.
+// IsTerminal reports whether w is a terminal, on which lines can be overwritten. It is also true for other character
+// devices, such as /dev/null.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {

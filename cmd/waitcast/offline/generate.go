@@ -286,8 +286,8 @@ func (s *synthetic) scale(f *GenerateFlags) error {
 }
 
 // target returns the requested load and the number of processors of the machine to which this load refers. If --load is
-// same and the size of the machine is unknown, target assumes one processor, for the trace and for the workload; the
-// generated jobs do not depend on this assumption.
+// same, there is a trace and the size of its machine is unknown, target assumes one processor, for the trace and for
+// the workload; the generated jobs do not depend on this assumption.
 func (s *synthetic) target(f *GenerateFlags) (load float64, procs int, err error) {
 	load, procs = f.load.load, int(s.header.MaxProcs)
 	switch {
