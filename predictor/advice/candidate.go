@@ -76,7 +76,7 @@ func (e *TooLargeError) Error() string {
 // stepCandidates is the number of candidates between two calls of step. They take about as long as one forecast.
 const stepCandidates = 16
 
-// stepAfter calls step once for every stepCandidates candidates; i is the index of the candidate that is done.
+// stepAfter, called for each candidate, calls step for every 16th (stepCandidates). i is the index of the candidate.
 func stepAfter(i int, step func() error) error {
 	if i%stepCandidates != stepCandidates-1 {
 		return nil

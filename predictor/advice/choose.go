@@ -38,8 +38,8 @@ type Answer struct {
 	Cost                  float64 // mean cost, NaN without prices
 }
 
-// Gain is the amount by which a candidate is better than the request. It is below 0 if the candidate is worse, and
-// NaN if both are infinite.
+// Gain is the amount by which a candidate is better than the request. Score, MeanFinish and Finish are below 0 if the
+// candidate is worse, and NaN if both values are infinite.
 type Gain struct {
 	Score      float64 // in units of the score
 	MeanFinish float64 // seconds by which the mean finish is earlier
@@ -158,7 +158,8 @@ func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64
 	}
 }
 
-// rank sorts the answers and computes the probabilities that each is the best.
+// rank returns the result of a choice: it orders the answers, and sets their probabilities to be best and their gains
+// over the request. The error is ErrNever, or that of step.
 func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	r := &Result{Objective: s.objective, Answers: answers, Order: make([]int, len(answers))}
 	for i := range r.Order {

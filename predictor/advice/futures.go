@@ -43,7 +43,7 @@ type course struct {
 	pool      int
 	waits     []float64 // by future; one value if the wait is certain
 	runs      []float64
-	now       *holding // a running job's present processors, which it keeps while it waits; nil if it does not run
+	now       *holding // a running job's present size, until it changes to Procs; nil if it keeps its size, or does not run
 }
 
 func (c *Candidate) billing() float64 {
@@ -292,8 +292,8 @@ func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 	return share * sum
 }
 
-// points is the number of points at which polynomials are integrated. The result is exact for up to 64 winners of a
-// future.
+// points is the number of points at which polynomials are integrated. The result is exact for up to 64 equally good
+// candidates.
 const points = 32
 
 // tie is another pool with some futures in which its winners have the same loss as the winner in question.
@@ -303,8 +303,8 @@ type tie struct {
 	futures float64
 }
 
-// at returns the mean, over the pool's futures, of t to the power of the number of equally good winners. Futures
-// whose winners have a lower loss count as 0.
+// at returns the mean, over the pool's futures, of t to the power of the number of equally good winners. A future whose
+// winners have a higher loss counts as 1, one whose winners have a lower loss as 0.
 func (e *tie) at(t float64) float64 {
 	sum, power := e.more, 0.
 	for i, w := range e.equal {

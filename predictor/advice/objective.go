@@ -45,9 +45,9 @@ type Objective struct {
 	ProcHour, Hour float64
 }
 
-// DeadlineError reports a deadline in the past.
+// DeadlineError reports a deadline that has passed, or the missing deadline of ByDeadline.
 type DeadlineError struct {
-	Seconds float64 // seconds from now to the deadline, below 0
+	Seconds float64 // seconds from now to the deadline, 0 or less
 }
 
 // Error names the time by which the deadline has passed.

@@ -61,16 +61,16 @@ func ActionOf(from, to int) Action {
 	return Keep
 }
 
-// holding describes a running job that waits for more processors, and continues with those that it has.
+// holding describes a running job that continues at its present size until it changes to another one.
 type holding struct {
 	procs    float64
 	left     []float64 // seconds until its end at its present size, by node
 	overhead float64
 }
 
-// outcome returns the finish of a job that gets its new size after the wait, and its processor-seconds. After the
-// wait a share wait/left of the work is done. The rest takes the remaining share of the time that the new size would
-// need for all of the work.
+// outcome returns the finish of a job that gets its new size after the wait, and its processor-seconds. After the wait
+// a share wait/left of the work is done. The rest takes the overhead, and the remaining share of the time that the new
+// size would need for all of the work. A job that ends during the wait does not change its size.
 func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSeconds float64) {
 	left := h.left[node]
 	if wait >= left {

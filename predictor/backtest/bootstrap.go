@@ -59,8 +59,8 @@ func (c *collector) compare(out *DetailResult, constant Constant) {
 }
 
 // constants returns a rival that forecasts the best constant of each level in hindsight, and these constants in seconds
-// by name of the level. The best constant of a level is that quantile of all waits, because it has the least pinball
-// loss.
+// by name of the level. The best constant of a level is the quantile of all waits at this level, because it has the
+// least pinball loss.
 func (c *collector) constants(days int) (r *rival, seconds map[string]float64) {
 	r = &rival{name: BestConstant, days: make([]rivalDay, days)}
 	seconds = map[string]float64{}
@@ -129,7 +129,7 @@ func (c *collector) rows(rivals []*rival, days int) (rows [][]float64, present [
 	return rows, present
 }
 
-// sumOf returns the sum of the rows with the indices which.
+// sumOf returns the sum of the rows whose indices are in which.
 func sumOf(rows [][]float64, which []int) []float64 {
 	sum := make([]float64, len(rows[which[0]]))
 	addRows(sum, rows, which)

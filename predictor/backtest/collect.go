@@ -143,7 +143,8 @@ func (c *collector) score(j *Job, served, qbets []float64) {
 	c.jobs = append(c.jobs, s)
 }
 
-// step returns the learning step of the submission with the index place in the trace. It begins new steps as needed.
+// step returns the learning step of the submission with the index place in the trace. It begins new steps as needed,
+// and sets the step's Seconds to the time of this submission.
 func (c *collector) step(place int) *stepSums {
 	for len(c.steps) == 0 || c.steps[len(c.steps)-1].To <= place {
 		s := stepSums{served: newSums(), qbets: newSums()}
@@ -270,7 +271,8 @@ func (c *collector) result(constant Constant) *DetailResult {
 	return out
 }
 
-// spans groups the jobs by time, in equal spans whose length is a multiple of unit. There are no more spans than most.
+// spans groups the jobs by time, in equal spans whose length is a multiple of unit. The number of spans is at most
+// most.
 func (c *collector) spans(first, length, unit float64, most int) []Group {
 	span := unit * math.Max(1, math.Ceil((math.Floor(length/unit)+1)/float64(most)))
 	return groups(c.jobs, int(length/span)+1, func(s *scoredJob) int { return int(s.since / span) },

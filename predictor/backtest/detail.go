@@ -12,8 +12,8 @@ type Population struct {
 	// Cancelled counts the jobs that left the queue before their start. They count only in the coverage with
 	// cancelled jobs.
 	Cancelled int `json:"cancelled"`
-	// WaitUnknown counts the jobs that ran, but whose wait is in no record. NoStart counts the jobs that waited to the
-	// end of the log, or that have no instant at all.
+	// WaitUnknown counts the jobs that ran, but whose wait is in no record. NoStart counts the rest. Most of these
+	// waited to the end of the log, or the log has no instant after their submission.
 	WaitUnknown int `json:"wait_unknown"`
 	NoStart     int `json:"no_start"`
 	// WithLimit, WithUser and WithPriority count the submissions for which the log has the time limit, the user and the
@@ -92,7 +92,7 @@ type LossRatio struct {
 	Other    float64 `json:"other"`
 	// Ratio is Waitcast divided by Other: below 1 waitcast was better. It is null if Other is 0. Chance is the 95 %
 	// interval of the ratio by the day-block bootstrap. It is nil if there are fewer than MinimumDays days with scored
-	// jobs, or if a tenth of the bootstrap samples has no ratio.
+	// jobs, or if more than a tenth of the bootstrap samples has no ratio.
 	Ratio  *float64    `json:"ratio"`
 	Chance *[2]float64 `json:"ratio_95,omitempty"`
 }

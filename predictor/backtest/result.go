@@ -25,7 +25,7 @@ type TraceResult struct {
 	Resolution   float64        `json:"resolution_seconds"`
 	Methods      []MethodResult `json:"methods"`
 	// Constant is the best constant forecast in hindsight: the number of seconds that differs from the largest share of
-	// waits by a factor of at most 2.
+	// waits by a factor of at most 2, after 60 s are added to both.
 	Constant Constant `json:"best_constant"`
 	// Importance is each feature's share of the gain of the trees for the median, in decreasing order.
 	Importance []Importance `json:"feature_importance,omitempty"`
@@ -86,7 +86,7 @@ type MethodResult struct {
 	// quantile and the median. Both are in seconds.
 	MedianAbsError *float64 `json:"median_abs_error_seconds"`
 	Interval       *float64 `json:"interval_seconds"`
-	// WithCancelled is the coverage in which the jobs that never ran count, too.
+	// WithCancelled is the coverage in which jobs that were cancelled before their start count, too.
 	WithCancelled WithCancelled `json:"with_cancelled"`
 	Calibration   Calibration   `json:"calibration"`
 }

@@ -21,7 +21,7 @@ const Uncorrected = "uncorrected"
 type Options struct {
 	// Warmup is the share of the jobs, at the beginning, that are only learnt from, in [0, 1).
 	Warmup float64
-	// Engine is the configuration of the engine. Run sets its levels.
+	// Engine is the configuration of the engine. Run sets its Levels, Downey and Resolution, and Prior if it is nil.
 	Engine engine.Config
 	// Fast, if not nil, is the plan of a fast replay. Only the last jobs are forecast and scored then, and the others
 	// count as warm-up. Run sets the plan's number of submissions.

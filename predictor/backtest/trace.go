@@ -57,7 +57,7 @@ func (j *Job) ID() string {
 	return strconv.FormatInt(j.Number, 10)
 }
 
-// Wait returns the recorded wait, or the time until the cancellation.
+// Wait returns the time from the submission to the start or, if the job was cancelled, to the cancellation.
 func (j *Job) Wait() float64 {
 	if j.Cancelled {
 		return j.End - j.Submit
@@ -96,7 +96,7 @@ func Open(path, name string) (t *Trace, err error) {
 	return t, err
 }
 
-// Read reads a trace to its end.
+// Read reads a trace to its end, and sorts its jobs by submission. A log without jobs is an error.
 func Read(r *swf.Reader, name string) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, err

@@ -46,7 +46,9 @@ const (
 	leastJobs   = 200    // minimum number of jobs for fitting a model
 )
 
-// refit generates both streams again, from the jobs known at an instant. It also drops lifetimes that are too old.
+// refit drops lifetimes that are older than Options.ForgetAfter. Then it generates the stream of each model again, from
+// the jobs known at an instant. A stream stays as it was if there are too few jobs for its model, or if the model
+// cannot be fitted.
 func (f *Forecaster) refit(now float64) {
 	f.s.Refitted = now
 	if f.options.ForgetAfter > 0 {
@@ -63,7 +65,7 @@ func (f *Forecaster) refit(now float64) {
 		f.streams[markovChains] = s
 	}
 	// In the model, users return on their days of the week. With less than a week of data, no user would come on the
-	// days of the week that it lacks.
+	// days of the week that are missing in the data.
 	if now-past[0].Submit < week {
 		return
 	}
@@ -72,13 +74,13 @@ func (f *Forecaster) refit(now float64) {
 	}
 }
 
-// past returns the jobs of the last weeks in order of submission.
+// past returns the jobs of the last Options.Weeks weeks in order of submission.
 func (f *Forecaster) past(now float64) []record {
 	from := now - f.options.Weeks*week
 	out := make([]record, 0, len(f.s.Ring))
 	for _, r := range f.s.Ring {
 		if r.Submit >= from {
-			if r.Runtime < 0 { // the job runs or waits: its arrival counts, and half its limit replaces its runtime
+			if r.Runtime < 0 { // unknown: the job waits, runs or was lost. Half its limit replaces its runtime.
 				r.Runtime = r.Limit / 2
 			}
 			out = append(out, r)
@@ -163,7 +165,7 @@ func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
 	return list[min(max(i, 0), len(list)-1)]
 }
 
-// drawUsers returns a stream of the resampled users of the past, nil if they cannot be resampled.
+// drawUsers returns a stream of the resampled users of the past, or nil if they cannot be resampled.
 func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *stream {
 	t := users.Trace{Name: "live", Start: past[0].Submit, End: now, Jobs: make([]users.Job, len(past))}
 	for i, p := range past {

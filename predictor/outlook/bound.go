@@ -1,7 +1,7 @@
 package outlook
 
-// A job that waits at a horizon waits now, or is held now and becomes eligible until then, or arrives until then. So
-// in every future
+// A job that waits at a horizon waits now, or is held now and becomes eligible by then, or arrives by then. So in every
+// future
 //
 //	waiting at h <= waiting now + eligible by h + arrived by h,
 //
@@ -21,7 +21,7 @@ func (s Series) arrivalsOf() (Series, bool) {
 }
 
 // known returns the part of a series at a horizon that has been submitted already: the jobs that wait now, and the held
-// jobs that become eligible until then.
+// jobs that become eligible by that horizon.
 func (p *player) known(k, scope int, s Series) float64 {
 	x := p.initial[scope][s]
 	for i := range p.later {
@@ -54,8 +54,8 @@ func (p *player) bound(k, scope int, rows *[seriesCount]row) {
 	}
 }
 
-// boundPoint lowers the quantiles of a point to values that the inequality allows, in natural units. It removes the
-// rounding of the scales, so that the inequality holds exactly.
+// boundPoint lowers the quantiles of a point to values that the inequality allows, in natural units. After bound, the
+// rounding of log and unlog may break the inequality again; after boundPoint it holds exactly.
 func (p *player) boundPoint(k, scope int, point *Point) {
 	for s := range seriesCount {
 		arrivals, ok := s.arrivalsOf()

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// kind and version are the kind and version of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "outlook", 2
 
 // alive is a job that waits or runs, with its index in the ring.
@@ -21,8 +21,8 @@ type alive struct {
 	Slot int
 }
 
-// MarshalBinary saves the whole state, including pending outcomes. It has about 4 MB at first, and up to 35 MB with
-// the default options. Most of it is rows for training trees.
+// MarshalBinary saves the whole state, including the forecasts whose outcomes are not known yet. The result has about 4
+// MB at first, and up to 35 MB with the default options. Most of it is rows for training trees.
 func (f *Forecaster) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, f.fields) }
 
 // Load returns a saved Forecaster, which behaves like the saved one if Options are equal. The error is a *codec.Error,

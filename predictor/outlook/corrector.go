@@ -16,14 +16,14 @@ import (
 //   - the present value with the quantiles of its past changes,
 //   - the replicas without correction,
 //   - a linear quantile regression of the change on the features,
-//   - boosted trees of the change since now, and boosted trees of the difference from the replicas' median (both only
-//     for series of the cluster that are no arrivals).
+//   - boosted trees of the change from now to the horizon, and boosted trees of the difference from the replicas'
+//     median (both only for series of the cluster that are no arrivals).
 //
 // Package blend combines them for each level. A quantile close to the present value is set to that value, if this was
 // better in the past. The reason is that load often does not change at all for an hour.
 type corrector struct {
 	Dressed, Line *linear.Model
-	Trees         [2][]*boost.Model // by level; nil before the first training
+	Trees         [2][]*boost.Model // by kind (change, difference) and level; nil before the first training
 	Blend         *blend.Blend
 	Snap          [levels][snapCount]float64 // discounted loss with each candidate of snap
 	Rows          []lesson                   // training data of the trees, in order of time; nil if there is none
@@ -47,9 +47,9 @@ const (
 	experts = expertTrees + 2
 )
 
-// snap returns candidate i for the share of the band's width within which a quantile is set to the present value. The
-// best candidate is learnt. On KTH, CTC and SDSC-SP2, 0.05 was as good as any other share at an hour, and 0 was best at
-// a day.
+// snap returns candidate i for a share of the band's width. A quantile that is less than this share of the width away
+// from the present value is set to the present value. The best candidate of each level is learnt. On KTH, CTC and
+// SDSC-SP2, 0.05 was as good as any other share at an hour, and 0 was best at a day.
 func snap(i int) float64 { return [snapCount]float64{0, .025, .05, .1}[i] }
 
 const (
@@ -75,8 +75,8 @@ func newCorrector() (*corrector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both linear models begin with no change from the present value. The first observed change may come from a log
-	// that begins with an empty machine.
+	// Both linear models begin with no change from the present value. Otherwise they would begin with the first
+	// observed change, which is misleading if the log begins with an empty machine.
 	dressed.Learn(nil, 0)
 	unknown := make([]float64, featureCount)
 	for i := range unknown {
@@ -87,7 +87,9 @@ func newCorrector() (*corrector, error) {
 }
 
 // predict writes the experts' quantiles to out and returns their combination. The quantile of expert k at level l is at
-// l*experts+k. If the present value is unknown (NaN), only the replicas count, and the trees that are based on them.
+// l*experts+k. If the present value is unknown (NaN), only the replicas count, and the trees of the difference from
+// their median. If the experts cannot be combined, predict returns the present value, or the replicas' quantiles if it
+// is unknown.
 func (c *corrector) predict(x []float64, groups []string, out []float64) [levels]float64 {
 	now, mid := x[ownAt], x[ownAt+ownQuantiles+median]
 	var q [levels]float64
@@ -125,7 +127,8 @@ func (c *corrector) predict(x []float64, groups []string, out []float64) [levels
 	return raw
 }
 
-// snapped sets quantiles that are close to the present value to the present value.
+// snapped returns the quantiles after those close to the present value are set to that value, see snap. They are
+// sorted.
 func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 	width := raw[levels-1] - raw[0]
 	for l := range raw {
@@ -144,7 +147,8 @@ func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 }
 
 // learn learns from the outcome y of a prediction that was made at an instant for the features x. said and raw are the
-// results of predict. If rows is true, x and y are kept for the training of trees.
+// results of predict. If rows is true, x and y are kept for the training of trees, at most once an hour. If the present
+// value is unknown, only Blend learns.
 func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, groups []string, y float64, rows bool) {
 	now := x[ownAt]
 	c.Blend.Learn(groups, said, y)
@@ -187,7 +191,7 @@ func (c *corrector) overdue() float64 {
 	return float64(c.Added) / min(max(leastRows/2, float64(c.Trained)/3), 1000)
 }
 
-// train trains the trees.
+// train trains both kinds of trees on Rows, for each level.
 func (c *corrector) train(seed uint64) error {
 	var target [2][]float64
 	for i := range c.Rows {
@@ -228,7 +232,7 @@ func (c *corrector) train(seed uint64) error {
 // shift moves the outer levels of one scope's series at one horizon, so that the band covers the promised share of
 // outcomes. Its unit is the width of the band.
 type shift struct {
-	Low, High float64 // distances by which the ends of the band are moved down and up, before bounding
+	Low, High float64 // distances by which the ends move down and up, before the saturation at shiftMost
 	N         float64 // number of outcomes learnt
 }
 
@@ -244,7 +248,8 @@ const (
 	leastWide = .01 // is added to the width, so that a band without width can be moved, too
 )
 
-// apply returns the quantiles to be served: the outer two are moved, and all are not negative and rising.
+// apply returns the quantiles to be served: the outer two are moved. None is negative, and none is less than the one
+// before it.
 func (s *shift) apply(q [levels]float64) [levels]float64 {
 	width := q[levels-1] - q[0] + leastWide
 	q[0] -= shiftMost * math.Tanh(s.Low/shiftMost) * width

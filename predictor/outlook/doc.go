@@ -1,29 +1,30 @@
 // Package outlook forecasts the load of a cluster for the next hour to the next week, as quantiles. The load is
-// arrivals, queued work, queue length, utilization and the waits of standard jobs, for the cluster and each queue.
+// arrivals, queued work, queue length and utilization, for the cluster and each queue, and the waits of standard jobs
+// for each pool.
 //
 // A [Forecaster] learns from the submissions, starts and ends of jobs, and from the [State] at regular instants
-// (Observe). Forecast returns the future of any State. It uses only its input, and keeps no clock: all times are
-// seconds of one clock of the caller.
+// (Observe). Forecast returns the future of any State. The package reads no clock: all times are seconds of one clock
+// of the caller.
 //
 // # How
 //
-// The first step plays the State forward many times, with the event-driven simulator. Running jobs end by the
-// residual law of package residual (age, limit, the user's own runs); the lifetimes of one user's jobs are
-// correlated. Waiting jobs run by the same law from age 0. Future jobs come from one of two live models. The first is
-// Markov chains (Song, Ernemann and Yahyapour 2004) at the instants of Lublin and Feitelson's daily cycle (2003). The
-// second resamples users week by week (Zakay and Feitelson 2013). The model with the lower pinball loss of the
-// arrived work is used. The arrivals of each replica are shaken (Ouaknine 2007).
+// The first step plays the State forward many times, with the event-driven simulator. Running jobs end by the residual
+// law of package residual (age, limit, the user's own runs); the lifetimes of one user's jobs are correlated. Waiting
+// jobs run by the same law from age 0. Future jobs come from one of two live models. The first is Markov chains (Song,
+// Ernemann and Yahyapour 2004) at the instants of Lublin and Feitelson's daily cycle (2003). The second resamples users
+// week by week (Zakay and Feitelson 2013). The model with the lower pinball loss of the arrived jobs and work is used.
+// The arrivals of each replica are shaken (Ouaknine 2007).
 //
 // The second step learns quantiles of the outcome from the results of the replicas, from the present value and last
-// week's, and from the picture at the instant: see corrector.
+// week's, and from features of the cluster at the instant: see corrector.
 //
-// The third step moves each level by its own record of hits. This is adaptive conformal inference (I. Gibbs and E.
-// Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). It acts on the value rather than on
-// the level, as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control", NeurIPS 2023, sec. 2.1. An
-// outcome is learnt when it is known, a horizon after its forecast, and never before.
+// The third step moves the lowest and the highest level, each by its own record of hits. This is adaptive conformal
+// inference (I. Gibbs and E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). It acts on
+// the value rather than on the level, as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control",
+// NeurIPS 2023, sec. 2.1. An outcome is learnt when it is known, a horizon after its forecast, and never before.
 //
-// A job that waits at a horizon waits now, becomes eligible until then, or arrives until then. So each level of the
-// queued work, or of the queue length, is at most the present value plus that level of the arrivals: see bound.
+// A job that waits at a horizon waits now, becomes eligible by then, or arrives by then. So each level of the queued
+// work, or of the queue length, is at most the present value plus that level of the arrivals: see bound.
 //
 // # What is forecast
 //

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A row of features has commonFeatures of the whole picture, then clockFeatures of the horizon's instant, then
-// ownFeatures of the series. All are known at the time of the forecast.
+// A row of features has commonFeatures of the cluster, then clockFeatures of the horizon's instant, then ownFeatures of
+// the series. All are known at the time of the forecast.
 const (
 	commonFeatures = 18
 	clockFeatures  = 6
@@ -14,11 +14,12 @@ const (
 	// ownAt is the index of the present value. The next ones are last week's value, the replicas' mean, and the share
 	// of replicas with a value near 0.
 	ownAt        = commonFeatures + clockFeatures
-	ownQuantiles = 4 // index of the replicas' quantiles after ownAt
+	ownQuantiles = 4 // offset of the replicas' quantiles from ownAt
 	featureCount = commonFeatures + clockFeatures + ownFeatures
 )
 
-// common returns the features of the whole picture.
+// common returns the features of the cluster: its load now, its queued work an hour, three hours and a day ago, the
+// arrivals since each of these, and the result of shape.
 func (p *player) common() []float64 {
 	f, now := p.f, p.state.Now
 	v := p.initial[0]
@@ -38,8 +39,9 @@ func (p *player) common() []float64 {
 	return append(out, p.shape()...)
 }
 
-// shape returns features of the jobs: the running work by limits and by laws, the size of the largest waiting job, the
-// age of the oldest, the size of the first, and the number of users.
+// shape returns features of the jobs that run, or wait and are not held: the remaining work of the running jobs by
+// their limits and by the medians of their laws, the size of the largest waiting job, the age of the oldest waiting
+// job, the size of the first waiting job, and the number of users.
 func (p *player) shape() []float64 {
 	now := p.state.Now
 	planned, expected, largest, oldest, first := 0., 0., 0., 0., 0.
@@ -77,8 +79,8 @@ func (f *Forecaster) clock(at float64) []float64 {
 	return []float64{math.Sin(d), math.Cos(d), math.Sin(2 * d), math.Cos(2 * d), math.Sin(w), math.Cos(w)}
 }
 
-// now returns the present value of a series on its scale. For arrivals it is the number of arrivals in the last h
-// seconds, NaN if unknown.
+// now returns the present value of a series on its scale. For arrivals it is the number (or the work) of the jobs that
+// arrived in the last h seconds, NaN if unknown.
 func (p *player) now(scope int, s Series, h float64) float64 {
 	if !s.arrives() {
 		return s.log(p.initial[scope][s], p.procs)
@@ -127,7 +129,8 @@ func (p *player) came(scope int, s Series, h float64) float64 {
 	return all[scope].Jobs
 }
 
-// lastWeek returns the value of a series a week before the horizon's instant on its scale, NaN if unknown.
+// lastWeek returns the value of a series a week before the horizon's instant on its scale, NaN if unknown. For arrivals
+// it is the value of the h seconds that end a week before the horizon's instant.
 func (p *player) lastWeek(scope int, s Series, h float64) float64 {
 	f := p.f
 	at := p.state.Now + h - week
@@ -175,8 +178,8 @@ func (p *player) simulated(courses []course, k, scope int, s Series, dst []float
 	return dst
 }
 
-// own returns the features of one series at one horizon: the present value, last week's value, the mean and other
-// figures of the replicas' sorted values, and the square root of the present value.
+// own returns the features of one series at one horizon: the present value and last week's value; the mean of the
+// replicas' sorted values, the share of them near 0, and their quantiles; and the square root of the present value.
 func own(now, lastWeek float64, sorted []float64) []float64 {
 	mean, still := 0., 0.
 	for _, y := range sorted {

@@ -30,13 +30,14 @@ type Future struct {
 	Points []Point
 }
 
-// Wait is the wait of a standard job that is submitted at a horizon, by the replicas, without later arrivals. It is
-// neither scored nor corrected, because a hypothetical job has no observed wait.
+// Wait is the wait of a standard job that is submitted at a horizon. It is simulated in the replicas; no job arrives
+// after the standard job. It is neither scored nor corrected, because a hypothetical job has no observed wait.
 type Wait struct {
 	Pool, Standard string
 	Procs          int
 	Limit, Horizon float64 // seconds
-	// Seconds are the quantiles of the wait. They are +Inf if the job can never start. Longer waits count as 60 days.
+	// Seconds are the quantiles of the wait. They are +Inf if the job can never start. Waits above 60 days count as 60
+	// days.
 	Seconds Quantiles
 }
 
@@ -45,12 +46,12 @@ type Forecast struct {
 	Now      float64
 	Arrivals string // model of arrivals, one of ArrivalModels; empty without a model
 	Cluster  Future
-	Queues   []Future // the known queues, by name
+	Queues   []Future // the known queues, sorted by name
 	Waits    []Wait   // by pool, standard job and horizon
 }
 
-// Forecast forecasts the future of a State, at any instant, without learning. Equal histories and States give equal
-// forecasts. The error is a *StateError, or the context's error.
+// Forecast forecasts the future of a State, at any instant, without learning; only queues that are not known yet are
+// registered. Equal histories and States give equal forecasts. The error is a *StateError, or the context's error.
 func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) {
 	out, _, err := f.ForecastFutures(ctx, s)
 	return out, err
@@ -122,8 +123,9 @@ func (f *Forecaster) forecast(ctx context.Context, p *player) (*Forecast, error)
 	return out, nil
 }
 
-// grow makes the quantiles of arrivals non-decreasing over the horizons. The corrections of the horizons are learnt
-// separately, some of them from few outcomes, so without grow the quantiles may decrease.
+// grow makes the quantiles of the total arrivals until each horizon non-decreasing over the horizons. (The points have
+// the arrivals per hour, which may decrease.) The corrections of the horizons are learnt separately, some of them from
+// few outcomes, so without grow the totals might decrease.
 func grow(points []Point) {
 	for _, series := range []Series{ArrivedJobs, ArrivedWork} {
 		var before Quantiles
@@ -225,8 +227,8 @@ const (
 	saturationJobs     = 20_000 // maximum number of jobs in a replica
 )
 
-// Saturation simulates a State for 12 weeks with recent users and jobs. If more than 20,000 jobs would arrive, it
-// simulates fewer weeks, but at least LeastSaturationWeeks.
+// Saturation simulates a State for 12 weeks with arrivals of the model in use. It returns the zero value if there is no
+// model yet. If more than 20,000 jobs would arrive, it simulates fewer weeks, but at least LeastSaturationWeeks.
 func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// record is the data of a job that the models of arrivals need. Runtime is negative while it is unknown, and 0 for a
-// job that never ran.
+// record is the data of a job that the models of arrivals need. Runtime and Wait are negative while they are unknown.
+// Runtime is 0 for a job that left without a start.
 type record struct {
 	ID            uint64
 	User          int64
@@ -21,8 +21,8 @@ type record struct {
 // total is the number of jobs that have arrived so far, and their requested work in processor-seconds.
 type total struct{ Jobs, Work float64 }
 
-// Submitted records a job that joins a queue at its Submit. It ignores invalid jobs (without processors or an
-// instant).
+// Submitted records a job that joins a queue at its Submit. It ignores jobs that it knows already, and invalid ones
+// (without processors or an instant, or with a negative limit).
 func (f *Forecaster) Submitted(j Job) {
 	if !isProcs(j.Procs) || !isLimit(j.Limit) || !isTime(j.Submit) {
 		return
@@ -41,7 +41,8 @@ func (f *Forecaster) Submitted(j Job) {
 	f.jobs[j.ID] = j
 }
 
-// keep adds a record to the ring. If the ring is full, it drops the oldest.
+// keep adds the record of a new job to the ring. If the ring is full, the record replaces the oldest one. If the job of
+// that record still waits or runs, it is forgotten.
 func (f *Forecaster) keep(r record) {
 	if len(f.s.Ring) < f.options.Jobs {
 		f.s.Ring = append(f.s.Ring, r)
@@ -103,7 +104,9 @@ func (f *Forecaster) forget(id uint64) {
 	delete(f.jobs, id)
 }
 
-// plan returns the seconds with which a job counts in waiting work: its limit, or its expected runtime if it has none.
+// plan returns the seconds with which a job counts in waiting work: its limit. If it has none, its mean runtime by its
+// law replaces it. That law is the one at its submission or, for a job that is not recorded, the law at the given
+// instant.
 func (f *Forecaster) plan(j *Job, at float64) float64 {
 	if j.Limit > 0 {
 		return j.Limit
@@ -126,8 +129,8 @@ func meanOf(law *residual.Law) float64 {
 	return max(1, sum/parts)
 }
 
-// scope returns the number of a queue's scope. 0 is the cluster. 1 is shared by the queues that are not
-// distinguished.
+// scope returns the number of a queue's scope. 0 is the cluster. An unknown queue gets a new scope. If there are
+// Options.Queues scopes already, it shares scope 1 with the other queues that are not distinguished.
 func (f *Forecaster) scope(queue string) int {
 	if i, ok := f.scopes[queue]; ok {
 		return i

@@ -53,8 +53,8 @@ func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
 	return nil
 }
 
-// Outcomes returns, by horizon, the number of outcomes of the cluster's queued work that are kept for learning. At
-// most one an hour is kept.
+// Outcomes returns, by horizon, the number of outcomes of the cluster's queued work that are kept for the training of
+// trees. At most one an hour is kept.
 func (f *Forecaster) Outcomes() []int {
 	out := make([]int, len(f.options.Horizons))
 	for k := range out {

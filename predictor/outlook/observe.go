@@ -16,20 +16,21 @@ type awaited struct {
 	Shared  []float64 // features that all scopes and series share
 	Totals  []total   // by scope: totals at the time of the forecast
 	Rows    []row     // by scope and series
-	// Models has each model's quantiles of arriving jobs and work; NaN if there are none.
+	// Models has each model's quantiles of arriving jobs and work. If a model has none, its first quantile is NaN.
 	Models [arrivalModels][2][levels]float64
 }
 
 // row is the forecast of one series of a scope.
 type row struct {
 	Own         [ownFeatures]float64
-	Said        []float32 // quantiles of the experts
+	Said        []float32 // quantiles of the experts; nil if there is no forecast
 	Raw, Served [levels]float64
 }
 
-// Observe learns from the State at an instant. It scores the earlier forecasts for this instant, learns from them,
-// and makes new forecasts for later learning. It must be called every Options.Every seconds, after the events before
-// the instant. The error is a *StateError, or the context's error.
+// Observe learns from the State at an instant. It scores the earlier forecasts for this instant, learns from them, and
+// makes new forecasts for later learning. When it is due, it also fits the models of arrivals again, and trains the
+// trees of one corrector. It must be called every Options.Every seconds, after the events before the instant. The error
+// is a *StateError, or the context's error.
 func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	if n := len(f.s.Trail); n > 0 && s.Now < f.s.Trail[n-1].At+f.options.Every/2 {
 		return nil
@@ -57,8 +58,8 @@ func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	return f.trainOne()
 }
 
-// trainOne trains the trees of the corrector that is most overdue, if one is. It trains only one, so that no call of
-// Observe takes long.
+// trainOne trains the trees of the cluster's corrector that is most overdue, if one is. It trains only one, so that no
+// call of Observe takes long.
 func (f *Forecaster) trainOne() error {
 	var most *corrector
 	seed := f.options.Seed
@@ -87,7 +88,8 @@ func (f *Forecaster) groups(scope int) []string {
 	return f.s.Queues[scope-1 : scope]
 }
 
-// learnDue learns from the forecasts whose horizon has been reached.
+// learnDue learns from the forecasts for about now: their horizon is at most half of Options.Every away. It drops them,
+// and also the forecasts for earlier instants, from which it does not learn.
 func (f *Forecaster) learnDue(p *player) {
 	now := p.state.Now
 	slack := f.options.Every / 2
@@ -165,8 +167,8 @@ func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	return s.log(now.Jobs-was.Jobs, a.Procs)
 }
 
-// due returns the index of the last horizon that gets a lesson now, -1 if none does. A horizon gets at most 48 lessons
-// in a time as long as the horizon.
+// due returns the index of the last horizon that gets a lesson now, -1 if none does. A horizon gets at most about 48
+// lessons in a time as long as the horizon.
 func (f *Forecaster) due(now float64) (last int) {
 	last = -1
 	for k, h := range f.options.Horizons {
@@ -257,8 +259,8 @@ func (f *Forecaster) model() int {
 	return f.s.Model
 }
 
-// arrivalQuantiles returns, by horizon and model of arrivals, the quantiles of arriving jobs and work; the first one is
-// NaN if there is no such model.
+// arrivalQuantiles returns, by horizon and model of arrivals, the quantiles of arriving jobs and of arriving work, on
+// the scales of these series. If a model could not be fitted, its first quantile is NaN.
 func (f *Forecaster) arrivalQuantiles(p *player) [][arrivalModels][2][levels]float64 {
 	out := make([][arrivalModels][2][levels]float64, len(p.horizons))
 	for m, s := range f.streams {

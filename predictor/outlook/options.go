@@ -63,8 +63,8 @@ type Options struct {
 	Workers int
 	// Seed is the seed of the random numbers: equal input gives equal output.
 	Seed uint64
-	// Jobs is the maximum number of the latest jobs behind the model of arrivals, 40,000 by default. Weeks is their
-	// maximum age, 26 by default.
+	// Jobs is the maximum number of recent jobs to which the models of arrivals are fitted, 40,000 by default. Weeks is
+	// their maximum age, 26 by default.
 	Jobs  int
 	Weeks float64
 	// Refit is the number of seconds between two fits of the arrivals, a day by default.
@@ -72,8 +72,8 @@ type Options struct {
 	// Queues is the maximum number of queues that have a scope of their own, 64 by default. Later queues share one,
 	// as queue "".
 	Queues int
-	// Users is the number of users and queues whose lifetimes are remembered, 8192 by default. A user or queue without
-	// a job for ForgetAfter seconds is forgotten; by default none is. Neither option is saved.
+	// Users is the maximum number of users and queues whose lifetimes are remembered, 8192 by default. A user or queue
+	// without a job for ForgetAfter seconds is forgotten; by default none is. Neither option is saved.
 	Users       int
 	ForgetAfter float64
 	// Local converts an instant to seconds on the local clock since midnight of a Monday (hypergamma.LocalSeconds).

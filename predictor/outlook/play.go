@@ -51,7 +51,7 @@ type player struct {
 	standards []simulator.Job        // by pool and standard
 	horizons  []float64              // horizons to simulate, in seconds from now
 	past      map[float64][]total    // arrivals in a number of seconds before now (the key), by scope
-	scratch   residual.Law           // scratch memory of prepare
+	scratch   residual.Law           // scratch memory: the law of one job
 	seed      uint64
 }
 
@@ -125,8 +125,9 @@ type stuck struct {
 // mostRounds is the maximum number of rounds in the search for stuck jobs.
 const mostRounds = 64
 
-// load loads the state into a machine, except the stuck jobs. A job is stuck if the policy would start it at the
-// instant of the State, but the scheduler has not started it, for a reason that is not in the log.
+// load loads the state into a machine, except the stuck jobs, which it appends to p.stuck. A job is stuck if the policy
+// would start it at the instant of the State, but the scheduler has not started it, for a reason that is not in the
+// log.
 func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	for round := 0; ; round++ {
 		m, err := simulator.New(cfg)
@@ -178,7 +179,7 @@ func (p *player) machine() simulator.Config {
 	}
 	for i, pool := range p.state.Pools {
 		name := fmt.Sprint(i)
-		// By a log, more jobs may run than the machine has processors for.
+		// According to a log, the running jobs may hold more processors than the pool has.
 		c := simulator.PoolConfig{Name: name, Procs: max(pool.Procs, held[i])}
 		for _, o := range pool.Outages {
 			c.Outages = append(c.Outages, simulator.Outage(o))
@@ -205,7 +206,8 @@ func (p *player) machine() simulator.Config {
 	return cfg
 }
 
-// job converts a job of the state to a job of the simulator. Its ID is the index of its law.
+// job converts a job of the state to a job of the simulator. The ID of the result is the index of its law, and its User
+// is the number of the queue's scope.
 func (p *player) job(j *Job) simulator.Job {
 	k := j.law()
 	if p.memo[k] == nil {

@@ -38,7 +38,8 @@ func (a *actor) yield() {
 	}
 }
 
-// play plays replicas with the arrivals of a model. In the first probes replicas it also plays standard jobs.
+// play plays replicas with the arrivals of a model. In the first of them, as many as probes says, it also plays
+// standard jobs.
 func (p *player) play(ctx context.Context, replicas, probes, model int) ([]course, error) {
 	return simulator.Replicas(ctx, replicas, p.f.options.Workers, p.seed,
 		func() *actor { return p.actor(probes, model) },
@@ -92,7 +93,8 @@ func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) (
 	}
 }
 
-// replica plays one replica.
+// replica plays one replica and returns its values at each horizon. If number is less than a.probes, it also returns
+// the waits of the standard jobs.
 func (a *actor) replica(number int, rng *rand.Rand) (course, error) {
 	p := a.p
 	horizons := p.horizons
@@ -118,7 +120,8 @@ func (a *actor) replica(number int, rng *rand.Rand) (course, error) {
 	return out, nil
 }
 
-// start sets the machine to the state, with the ends and the arrivals of one replica.
+// start sets the machine to the state, and draws the ends and, for the next length seconds, the arrivals of one
+// replica.
 func (a *actor) start(rng *rand.Rand, length float64) {
 	p := a.p
 	m := &a.machine
@@ -219,8 +222,8 @@ func (a *actor) observe(e simulator.Event) {
 // longestWait is the maximum wait of a standard job, in seconds: 60 days. A simulation stops there.
 const longestWait = 60 * day
 
-// wait returns the wait of a standard job that is submitted to a copy of the present machine, without further
-// arrivals.
+// wait returns the wait of a standard job that is submitted to a copy of the present machine, without further arrivals.
+// It is +Inf if the job is larger than its pool, and at most longestWait otherwise.
 func (a *actor) wait(at float64, job simulator.Job, stream uint64) (float64, error) {
 	o := &a.other
 	o.CopyFrom(&a.machine)

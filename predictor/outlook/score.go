@@ -31,7 +31,7 @@ type Score struct {
 	Queues  bool
 	Series  Series
 	Horizon float64 // seconds
-	N       float64 // number of outcomes, of which at most the latest 10,000 count
+	N       float64 // number of outcomes, at most 10,000; about so many of the latest count
 	// Pinball are the mean losses, by method (as in Methods) and level. The scale is ln(1 + jobs), ln(1 + work in
 	// minutes of the machine), or the utilization.
 	Pinball [methods][levels]float64
@@ -54,7 +54,8 @@ type scoreSums struct {
 	Below, Above mean
 }
 
-// add adds an outcome. It ignores an outcome for which last week's value is unknown.
+// add adds an outcome. It ignores an outcome if the present value, last week's value or the value of the replicas is
+// unknown.
 func (t *scoreSums) add(r *row, y float64) {
 	if math.IsNaN(r.Own[0]) || math.IsNaN(r.Own[1]) || math.IsNaN(r.Own[ownQuantiles]) {
 		return

@@ -41,8 +41,7 @@ type loadSample struct {
 	Values []values
 }
 
-// trailLength is how long samples are kept. It is long enough for the values a week before the forecast, and for the
-// arrivals until then.
+// trailLength is how long samples are kept. It is longer than the week for which lastWeek looks back.
 const trailLength = 8*day + hour
 
 // sampleAt returns the last sample at or before an instant. ok is false if it is more than slack before.

@@ -135,8 +135,8 @@ func shorten(name string) string {
 	return name
 }
 
-// timeTicks returns the marks of an axis of waits on the scale ln(wait + 60 s), up to the first mark that is at least
-// most seconds.
+// timeTicks returns the marks of an axis of waits on the scale ln(wait + 60 s), up to the first mark that is not below
+// most, in seconds.
 func timeTicks(most float64) (ticks []plot.Tick) {
 	for _, s := range [...]float64{0, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 28 * 86400,
 		112 * 86400, 448 * 86400} {
@@ -148,7 +148,7 @@ func timeTicks(most float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// timeAxis makes the horizontal axis an axis of waits from 0 to at least most seconds.
+// timeAxis makes the horizontal axis an axis of waits, from 0 to the last mark of timeTicks.
 func (r *rowsPlot) timeAxis(most float64) {
 	r.ticks = timeTicks(most)
 	r.min, r.max = r.ticks[0].Value-.05, r.ticks[len(r.ticks)-1].Value
@@ -178,7 +178,8 @@ func calibrationFigure(s *section) (*figure, error) {
 			{"served", "━", "the range to the steps of the log: it must touch what is allowed"}}})
 }
 
-// longJobs reports whether any job's forecast was longer than a minute. If there was none, the interval is [0, 1].
+// longJobs reports whether any job's median forecast was longer than a minute. If there was none, the interval is [0,
+// 1].
 func (s *section) longJobs() bool {
 	return s.Served.Calibration.Long["0.5"].Interval != [2]float64{0, 1}
 }
@@ -386,7 +387,8 @@ func timesDescription(s *section) string {
 		seconds(low.Forecast[0]), dayOf(s.Period, high.From), seconds(high.Wait[1]), seconds(high.Forecast[0]))
 }
 
-// dateTicks marks some days: beginnings of months or years if the time has dates, otherwise round numbers of days.
+// dateTicks marks at most seven instants. They are beginnings of months if the trace has dates and lasts 60 days or
+// more. Otherwise they are a whole number of days apart, from first on.
 func dateTicks(p backtest.Period, first, last float64) (ticks []plot.Tick) {
 	const most = 7
 	if !p.Dated || last-first < 60*86400 {

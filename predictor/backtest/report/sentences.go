@@ -195,7 +195,7 @@ func rivalPhrase(method string) string {
 	return "that of " + methodName(method)
 }
 
-// rival returns a comparison, nil if there is none.
+// rival returns the comparison with a method, nil if no job was compared.
 func rival(s *section, method string) *backtest.Comparison {
 	for i := range s.Comparisons {
 		if s.Comparisons[i].Method == method && s.Comparisons[i].N > 0 {
@@ -205,7 +205,8 @@ func rival(s *section, method string) *backtest.Comparison {
 	return nil
 }
 
-// unknown lists attributes that the log does not have.
+// unknown returns sentences about what the log cannot show: attributes that more than a tenth of its jobs lack, the
+// state of the cluster, the waits of cancelled jobs, and the future.
 func unknown(s *section) (out []string) {
 	p := &s.Population
 	part := func(n int, what, so string) {
