@@ -58,7 +58,8 @@ type Models interface {
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
-	// Wait is the distribution of the wait. A quantile that falls into an outage of the pool is moved to its end.
+	// Wait is the distribution of the wait. A quantile that falls into an outage of the pool is moved to the end of the
+	// outage.
 	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law

@@ -40,7 +40,8 @@ func NewScene(name string, now time.Time, pool *cluster.Pool, request job.Attrib
 // Capacity returns the size of the pool.
 func (s *Scene) Capacity() int { return s.Pool.Capacity(s.Dimension) }
 
-// SizeOf returns the size of a job of the scene. It is 0 if the job takes nothing of the request's binding dimension.
+// SizeOf returns the size of a job of the scene. It is 0 if the job takes nothing of the request's binding dimension;
+// in processors it is at least 1.
 func (s *Scene) SizeOf(j *cluster.Job) int {
 	size := s.Pool.Size(&j.Attributes, s.Dimension)
 	if s.Dimension == cluster.Procs {

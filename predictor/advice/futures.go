@@ -43,7 +43,7 @@ type course struct {
 	pool      int
 	waits     []float64 // by future; one value if the wait is certain
 	runs      []float64
-	now       *holding // a running job's present size, until it changes to Procs; nil if it keeps its size, or does not run
+	now       *holding // a running job until it changes its size; nil if it keeps the size or does not run
 }
 
 func (c *Candidate) billing() float64 {

@@ -128,8 +128,8 @@ func (b *Blend) scratch() { b.grown = make([]float64, max(2, len(b.cfg.Priors)))
 // Experts returns the number of experts.
 func (b *Blend) Experts() int { return len(b.cfg.Priors) }
 
-// Grow adds an expert after the existing ones, with a prior weight relative to the initial priors. The expert's first
-// weight in every group is the share of its prior in the sum of all priors.
+// Grow adds an expert after the existing ones, with a prior weight relative to the initial priors. Its first weight,
+// among the common weights and in every group, is the share of its prior in the sum of all priors.
 func (b *Blend) Grow(prior float64) error {
 	if !goodPrior(prior) {
 		return fmt.Errorf("blend: prior %g of a new expert: give a positive number", prior)

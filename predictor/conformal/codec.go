@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are the kind and version of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "conformal", 3
 
 // fields reads or writes the saved state, including pending jobs.

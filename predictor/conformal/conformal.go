@@ -363,7 +363,8 @@ func (c *Calibrator) tie(j *pending, l int) {
 	}
 }
 
-// decide counts a decided job. It moves the correction a little towards its running mean.
+// decide counts a decided job. It updates the running mean of the correction, and moves the correction a little towards
+// that mean.
 func (c *Calibrator) decide(s *shift) {
 	s.N++
 	s.Mean += (s.Beta - s.Mean) / c.cfg.Memory

@@ -112,8 +112,9 @@ func known(at float64) bool { return !math.IsNaN(at) }
 
 // Watch follows a job that was served. id identifies it until it starts or is cancelled. submit is the time of its
 // submission, in seconds on the caller's event clock. groups and raw (rising) are those that were passed to Correct,
-// and served are the served quantiles in seconds. Watch returns false for wrong lengths or a NaN submit, and if too
-// many jobs are pending. Nothing is learnt from such a job. A job with the same id is replaced.
+// and served are the served quantiles in seconds. Watch first does what Advance does at the submission. It returns
+// false for wrong lengths or a submit that is not finite, and if too many jobs are pending. Nothing is learnt from such
+// a job. A job with the same id is replaced.
 func (c *Calibrator) Watch(id int64, submit float64, groups []string, raw, served []float64) bool {
 	n := len(c.cfg.Levels)
 	if len(raw) != n || len(served) != n || math.IsNaN(submit) || math.IsInf(submit, 0) {
@@ -157,7 +158,8 @@ func (c *Calibrator) down(q float64) float64 {
 	return math.Floor(q/c.cfg.Resolution) * c.cfg.Resolution
 }
 
-// Started records that a job started at the instant. It ignores unknown jobs, and jobs whose levels are all decided.
+// Started records that a job started at the instant, after it has done what Advance does. It ignores unknown jobs. Jobs
+// whose levels are all decided are no longer followed.
 func (c *Calibrator) Started(id int64, at float64) {
 	c.Advance(at)
 	s, ok := c.jobs.index[id]
@@ -174,7 +176,8 @@ func (c *Calibrator) Started(id int64, at float64) {
 	}
 }
 
-// Cancelled records that a job was cancelled at the instant, before its start. It ignores unknown and started jobs.
+// Cancelled records that a job was cancelled at the instant, before its start. Before that it does what Advance does.
+// It ignores unknown and started jobs.
 func (c *Calibrator) Cancelled(id int64, at float64) {
 	c.Advance(at)
 	s, ok := c.jobs.index[id]

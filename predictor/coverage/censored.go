@@ -43,8 +43,8 @@ const (
 )
 
 // Judge returns the outcome of the quantile q, and the age at which it was known. That is the age at the start or the
-// cancellation; for a miss it is the quantile itself. q and the resolution are in seconds. A q that is not finite is
-// never decided.
+// cancellation; for a miss it is the quantile, rounded up. q and the resolution are in seconds. A q that is not finite
+// is never decided.
 func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	passed := math.Ceil(q/resolution) * resolution
 	switch {

@@ -146,7 +146,7 @@ func (d *Detector) restart(mean, blocks float64) {
 	d.learn(mean)
 }
 
-// kind and version are the kind and version of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "drift", 3
 
 // fields reads or writes the saved state.

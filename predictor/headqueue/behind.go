@@ -69,16 +69,16 @@ func (c *Calc) playAhead(s *State, ahead int) {
 	c.fcfs.starts = append(c.fcfs.starts[:0], b.now...)
 	c.fcfs.summarize()
 	if median := c.fcfs.quantile(.5); median > 0 && ahead > s.Free {
-		slope = float64(ahead-s.Free) / median // 0 if it never starts
+		slope = float64(ahead-s.Free) / median // 0 if the last job ahead never starts
 	}
 	b.at, b.cannot = c.place(placeWork, -s.Free, slope)
 	b.slope = c.queue.slope
 	b.keep(s)
 }
 
-// reach returns the instant at which the placed jobs and the running ones have freed c.need processors on average:
-// the forecast of Predictor B behind the queue. It is +Inf if that instant or a start is never reached; cannot is the
-// reason then.
+// reach returns the instant at which the placed jobs and the running ones have freed c.need processors on average: the
+// forecast of Predictor B behind the queue. It is +Inf if that instant is never reached, or if a job ahead never
+// starts; cannot is the reason then.
 func (c *Calc) reach() (b float64, cannot *CannotSay) {
 	if c.behind.cannot != nil {
 		why := *c.behind.cannot
@@ -93,7 +93,7 @@ func (c *Calc) reach() (b float64, cannot *CannotSay) {
 }
 
 // request fills f.starts with the instants at which a request for procs processors starts behind the jobs ahead, one
-// for each replica.
+// for each replica, in ascending order. It also computes their moments.
 func (f *fcfs) request(b *behind, procs int) {
 	f.starts = f.starts[:0]
 	for r, now := range b.now {

@@ -50,7 +50,8 @@ type chance struct {
 	p float64
 }
 
-// load sets c.held to the running jobs, sorted by compare, and forgets the evaluated points.
+// load sets c.held to the running jobs, sorted by compare. It forgets the evaluated points, and marks c.behind as
+// unknown.
 func (c *Calc) load(running []Holder) {
 	c.behind.known = false // the placed jobs of behind are in c.held
 	c.held = c.held[:0]
@@ -84,7 +85,7 @@ func (c *Calc) ends(t float64) {
 type curve int
 
 const (
-	curveA      curve = iota // logit of 1 - Pr of eq. 8
+	curveA      curve = iota // logit of the probability that a benefactor has ended, eq. 8
 	curveB                   // logarithm of the mean number of processors freed, eq. 13
 	curveNormal              // logit of a normal approximation of Pr{F >= need}
 	curveMain                // logit of Pr{F >= need}

@@ -1,7 +1,7 @@
 package headqueue
 
-// trim is the total probability that the dynamic program may drop. By dropping it computes only states with
-// noticeable probability.
+// trim is the total probability that the dynamic program may drop. So the program computes only states with noticeable
+// probability.
 const trim = 1e-13
 
 // Tail fills dst with Pr{F(t) >= n'} for n' = 0 .. top (eq. 7 of Downey 1996), and returns it. F(t) is the number of
@@ -45,7 +45,8 @@ func (c *Calc) AtLeast(running []Holder, need int, t float64) float64 {
 }
 
 // exact computes Pr{F >= need} from c.p. It separates the jobs that have certainly ended, and divides by the common
-// divisor. It counts either the processors freed or those still held, whichever are fewer.
+// divisor. It computes the distribution either of the processors freed or of those still held, whichever needs fewer
+// states.
 func (c *Calc) exact(need int) float64 {
 	need -= c.fold()
 	if need <= 0 {
@@ -115,8 +116,8 @@ func (c *Calc) massBelow(bound, g int, held bool) float64 {
 }
 
 // convolve computes the distribution of the sum of c.act, in units of g, in c.mass[lo:hi]. It drops sums that reach
-// bound. If sumOnly is set, states that cannot reach bound any more are dropped early, and c.lost is their
-// probability.
+// bound, and improbable ones (see trim). If sumOnly is set, states that cannot reach bound any more are dropped early,
+// and c.lost is the probability of all dropped states below the range.
 //
 // act must be in ascending order of size, so that the range of sums grows slowly.
 func (c *Calc) convolve(bound, g int, held, sumOnly bool) (lo, hi int) {

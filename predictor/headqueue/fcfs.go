@@ -8,7 +8,7 @@ import (
 
 // These bound the simulation behind a queue.
 const (
-	// fcfsWork is the maximum of jobs * replicas. It takes about 15 ms.
+	// fcfsWork is the maximum of jobs * replicas, as long as there are more than fewestReplicas. It takes about 15 ms.
 	fcfsWork = 256_000
 	// mostReplicas is the default of [Calc].Replicas, and fewestReplicas their minimum. With fewer replicas than
 	// smoothBelow, quantiles come from a log-normal law with the replicas' mean and deviation. Otherwise they come
@@ -63,7 +63,7 @@ func (c *Calc) simulate(free int) {
 	b.now, b.free, b.heap, b.from = b.now[:0], b.free[:0], b.heap[:0], append(b.from[:0], 0)
 	for r := range f.replicas {
 		now, then := f.run(r, free, c.queue.jobs)
-		if r == 0 { // in the other replicas about as many jobs run then
+		if r == 0 { // in the other replicas about as many jobs hold processors at that start
 			b.heap = slices.Grow(b.heap, f.replicas*(len(f.heap)+len(f.heap)/8))
 		}
 		b.now, b.free, b.heap = append(b.now, now), append(b.free, then), append(b.heap, f.heap...)
@@ -124,12 +124,13 @@ func (f *fcfs) remaining(h *held) {
 	}
 }
 
-// parts returns the number of parts into which each range of a law is divided, of which one is drawn. With few
-// replicas a range is wide, and its middle would be less than its mean.
+// parts returns the number of parts into which each range of a law is divided. One part is drawn. With few replicas a
+// range is wide, and without parts its middle would stand for it, which is less than its mean.
 func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
 
-// lifetimes returns quantiles of a law, counted from the job's start. It returns one quantile of each range, from the
-// given part of the range. Quantile k is row[k*each]. If a law occurs twice, all its parts are kept.
+// lifetimes returns quantiles of a law, counted from the job's start; +Inf if law is nil. It returns one quantile of
+// each range, from the given part of the range. Quantile k is row[k*each]. If a law occurs twice, all its parts are
+// kept.
 func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	if law == nil {
 		for k := range f.level {
@@ -168,7 +169,8 @@ func (f *fcfs) shuffle() []uint16 {
 }
 
 // run plays the jobs ahead in one replica. now is the start of the last of them, +Inf if too few processors are ever
-// freed. then is the number of processors that are free at that start. f.heap has the jobs that hold the others.
+// freed. then is the number of processors that are free at that start. f.heap has the jobs that hold the other
+// processors.
 func (f *fcfs) run(replica, free int, ahead []Ahead) (now float64, then int) {
 	f.heap = f.heap[:0]
 	m := len(f.procs)
@@ -190,7 +192,8 @@ func (f *fcfs) run(replica, free int, ahead []Ahead) (now float64, then int) {
 	return now, free
 }
 
-// await returns the first instant from now on at which procs processors are free, and the number that is free then.
+// await returns the first instant from now on at which procs processors are free, and the number that is free then. It
+// is +Inf if so many are never free.
 func (f *fcfs) await(now float64, free, procs int) (at float64, then int) {
 	for free < procs {
 		if len(f.heap) == 0 {
@@ -283,10 +286,10 @@ func (f *fcfs) quantile(q float64) float64 {
 }
 
 // sampled returns an interval that contains the q-quantile of the request's start with about 95 % certainty. It
-// accounts only for the finite number of replicas. For independent replicas and any law this is exact: the number of
-// starts before the quantile is binomial, and the interval is between the starts at the bounds of that number.
-// Stratified replicas vary less, so that the interval contains the quantile more often. For few replicas it is the
-// interval of a log-normal law whose mean and deviation were measured on that number of values.
+// accounts only for the finite number of replicas. For independent replicas it holds for any law: the number of starts
+// before the quantile is binomial, and the interval lies between the starts at the bounds of that number, 1.96 standard
+// deviations from its mean. Stratified replicas vary less, so that the interval contains the quantile more often. For
+// few replicas it is the interval of a log-normal law whose mean and deviation were measured on that number of values.
 func (f *fcfs) sampled(q float64) (low, high float64) {
 	const deviations = 1.96
 	n := float64(len(f.starts))

@@ -37,9 +37,10 @@ type Result struct {
 	// Need is n': the number of processors that must be given back before the request can start, including those that
 	// the jobs ahead will take. If it is at most 0, the request fits now.
 	Need int
-	// Levels are the requested levels. Quantiles are the waits in seconds. For each level q the wait is the smallest
-	// t with Pr{F(t) >= Need} >= q, up to RelTolerance and AbsTolerance from above. A quantile is +Inf if that
-	// probability never reaches q, because too many of the needed jobs are over their limit or older than their law.
+	// Levels are the requested levels. Quantiles are the waits in seconds. Without jobs ahead, the wait for level q is
+	// the smallest t with Pr{F(t) >= Need} >= q, up to RelTolerance and AbsTolerance from above. With MethodFCFSQueue
+	// it is the quantile of the simulated waits. A quantile is +Inf if the probability of a start never reaches q,
+	// because too many of the needed jobs are over their limit or older than their law.
 	Levels, Quantiles []float64
 	// Low and High have an interval for each quantile of MethodFCFSQueue. With about 95 % confidence the result of
 	// infinitely many replicas lies in it. They are empty for other methods, which use no random numbers. Replicas is
@@ -259,7 +260,8 @@ func (c *Calc) begin() {
 }
 
 // approach evaluates the main curve near the quantile of each level. It finds these places by a coarse search of the
-// normal approximation. For the middle level it starts at the result of Predictor B.
+// normal approximation. Before that it searches for the result of Predictor B, because the points of that search are
+// near the median.
 func (c *Calc) approach(levels []float64) {
 	c.quantile(curveB, math.Log(float64(c.need)), coarse)
 	for _, q := range levels {

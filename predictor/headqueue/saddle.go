@@ -8,16 +8,16 @@ import (
 // These bound the saddlepoint approximation.
 const (
 	exactWork   = 4096    // act is computed exactly up to this number of jobs * states
-	poorWork    = 4 << 20 // this bound applies if the approximation would be inaccurate:
-	fewJobs     = 8       // for fewer active jobs, or
-	poorRest    = 12      // for a smaller sum of p(1-p) in the rest
+	poorWork    = 4 << 20 // the same bound where the approximation is inaccurate
+	fewJobs     = 8       // it is inaccurate for fewer active jobs,
+	poorRest    = 12      // and for a smaller sum of p(1-p) in the rest
 	wideShare   = .03     // a job with a larger share of the rest's variance is treated exactly
 	rarest      = 1e-4    // minimum p(1-p) of a job that matters
 	maxOutcomes = 512     // maximum number of outcomes of the widest jobs
 	maxOdd      = 128     // maximum number of jobs that splitOdd takes out of rest
-	maxOddUnits = 4096    // maximum of the processors of these jobs
+	maxOddUnits = 4096    // maximum sum of the units of these jobs
 	scores      = 10      // number of tilts
-	seriesWidth = .2      // in standard deviations: if no job of rest is wider, a series gives the cumulants
+	seriesWidth = .2      // in standard deviations: if no job of rest is wider, fit uses series
 )
 
 // saddle is the memory of the saddlepoint approximation.
@@ -174,8 +174,9 @@ func (c *Calc) restTail(need, unit int) float64 {
 	return sum
 }
 
-// lattice returns the largest unit for which splitOdd is affordable and matters; 1 if there is none. Candidates are the
-// powers of two up to 256, and the common divisor of the larger half of the jobs.
+// lattice returns a unit for which splitOdd is affordable and matters; 1 if there is none. The first candidate is the
+// common divisor of the larger half of the jobs, unless it is a power of two. Then follow the powers of two from 256
+// down.
 func (s *saddle) lattice() int {
 	const powers = 9
 	var jobs, units [powers]int // by the power of two in the size

@@ -231,7 +231,7 @@ func (m *Model) Clone() *Model {
 	return c
 }
 
-// kind and version are the kind and version of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "linear", 2
 
 // values returns pointers to the slices, in the order in which they are saved. The first featureValues of them are by

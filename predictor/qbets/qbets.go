@@ -83,7 +83,7 @@ type Series struct {
 	misses  int // number of successive misses
 	run     int // number of successive misses that counts as a change
 	trimmed int
-	place   place // index in waits of the bound
+	place   place // place of the bound in sorted
 }
 
 // place is the index of the order statistic that bounds a quantile, for n waits. One more wait moves it by at most
@@ -154,8 +154,8 @@ func (s *Series) Bound(q float64) (float64, bool) {
 // Misses returns the number of the newest waits in a row that missed their bound.
 func (s *Series) Misses() int { return s.misses }
 
-// Restore replaces the series by a history of waits in order, with the given number of misses at its end. It returns
-// an error, and leaves the series unchanged, for invalid waits or for more misses than waits.
+// Restore replaces the series by a history of waits in order, with the given number of misses at its end. It returns an
+// error, and leaves the series unchanged, for invalid waits, more waits than Config.Most, or more misses than waits.
 func (s *Series) Restore(waits []float64, misses int) error {
 	bad := func(w float64) bool { return !(w >= 0) || math.IsInf(w, 1) }
 	if misses < 0 || misses > len(waits) || len(waits) > s.cfg.Most || slices.ContainsFunc(waits, bad) {
@@ -167,8 +167,8 @@ func (s *Series) Restore(waits []float64, misses int) error {
 	return nil
 }
 
-// Add adds a wait, in seconds; it ignores values below 0. A wait counts as a miss if it is above the bound that was
-// in force before it.
+// Add adds a wait, in seconds; it ignores values that are negative, infinite or NaN. A wait counts as a miss if it is
+// above the bound that was in force before it.
 func (s *Series) Add(wait float64) {
 	if !(wait >= 0) || math.IsInf(wait, 1) {
 		return

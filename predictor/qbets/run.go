@@ -54,7 +54,8 @@ func Run(rho, q float64) int {
 	return longestRun
 }
 
-// correlation returns the autocorrelation of first order of the logarithms of the waits, 0 if all are equal.
+// correlation returns the autocorrelation of first order of the logarithms of the waits, 0 if all are equal or there
+// are fewer than three.
 func correlation(waits []float64) float64 {
 	if len(waits) < 3 {
 		return 0

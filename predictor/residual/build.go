@@ -12,7 +12,7 @@ const (
 	faint = .005
 )
 
-// killed reports whether the limit ended the run.
+// killed reports whether the run counts as ended by the limit, see atLimit.
 func (r *run) killed() bool { return r.limit > 0 && r.seconds >= atLimit*r.limit }
 
 // base writes the prior of the widest class. It is a mixture: 99 % is uniform over the cells up to 1e6 s, which most
@@ -37,7 +37,7 @@ func (r *run) ratio() int {
 }
 
 // Law returns the law of a job's lifetime, from the runs that ended so far and from the ages of the user's running jobs
-// at the instant at.
+// at the given instant.
 func (m *Model) Law(j Job, at float64) *Law {
 	l := new(Law)
 	m.LawInto(l, j, at)
@@ -174,8 +174,8 @@ func place(pmf *[Bins]float64, x, w float64) {
 	pmf[min(i+1, Bins-1)] += w * part
 }
 
-// smooth spreads the weight of each cell, except the share sharp, with a two-sided geometric kernel. It takes two
-// passes, whatever the number of runs.
+// smooth spreads the weight of each cell, except the share Config.Sharp, with a two-sided geometric kernel. It takes
+// two passes, whatever the number of runs.
 func (m *Model) smooth(pmf *[Bins]float64) {
 	r := math.Exp(-1 / (m.config.Width * perUnit))
 	spread := (1 - m.config.Sharp) * (1 - r) / (1 + r)

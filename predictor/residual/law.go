@@ -33,8 +33,8 @@ type Law struct {
 // Limit returns the time limit in seconds, +Inf for none.
 func (l *Law) Limit() float64 { return l.limit }
 
-// Survival returns Pr{lifetime > seconds}. It never rises, is 1 up to 1 s and positive for every finite time. It
-// implements headqueue.Lifetime.
+// Survival returns Pr{lifetime > seconds}. It never rises, is 1 up to 1 s (or a shorter limit) and positive for every
+// finite time. It implements headqueue.Lifetime.
 func (l *Law) Survival(seconds float64) float64 {
 	switch {
 	case !(seconds > 0):

@@ -32,7 +32,7 @@ type Config struct {
 	// Memory is the memory of a class in jobs, 2000 by default. Each end reduces the weight of the earlier ends by
 	// 1/Memory.
 	Memory float64
-	// Recency is the weight of each run of a user relative to the next one, in (0, 1]; 0.85 by default.
+	// Recency is the weight of each run of a user relative to the user's next later run, in (0, 1]; 0.85 by default.
 	Recency float64
 	// Prior is the weight of the law of the job's class relative to the user's own runs, as a number of runs; 0.7 by
 	// default. Parent is the weight of the enclosing class relative to a class, 10 by default.
@@ -209,8 +209,8 @@ func (m *Model) Ended(id int64, at float64) {
 	}
 }
 
-// Observe learns from a run of the given seconds that ended at an instant, even if Started was not called for it.
-// Values below 0 and NaN are ignored.
+// Observe learns from a run of the given seconds that ended at an instant, even if Started was not called for it. A run
+// of negative seconds, and values that are not finite, are ignored.
 func (m *Model) Observe(j Job, at, seconds float64) {
 	if !(seconds >= 0) || math.IsInf(seconds, 1) || math.IsNaN(at) || math.IsInf(at, 0) {
 		return
@@ -266,7 +266,7 @@ func (m *Model) outlive() float64 {
 	return max(1e-3, min(.9, (m.outlived+.1)/(m.reached+5)))
 }
 
-// clean returns the job with the limit 0 if its limit is invalid.
+// clean returns the job. If its limit is not above 0 and at most longest, it is set to 0.
 func (j Job) clean() Job {
 	if !(j.Limit > 0 && j.Limit <= longest) {
 		j.Limit = 0
@@ -284,8 +284,8 @@ func hash(name string) uint64 {
 	return h.Sum64()
 }
 
-// user returns the history of the job's user in its queue. It creates a missing one. It records at as the time of the
-// history's last use.
+// user returns the history of the job's user in its queue. It creates a missing one, for which it may have to remove
+// others. The instant at becomes the time of the history's last use.
 func (m *Model) user(j Job, at float64) *history {
 	key := userKey{j.Queue, j.User}
 	h := m.users[key]
@@ -344,7 +344,7 @@ func (m *Model) Forget(before float64) {
 	}
 }
 
-// Forgotten returns the numbers of forgotten runs and classes.
+// Forgotten returns the numbers of forgotten histories and classes.
 func (m *Model) Forgotten() Forgotten { return m.forgotten }
 
 // Remembered returns the numbers of histories and of classes. A history has the runs of a user in a queue.

@@ -32,7 +32,7 @@ type Writer struct {
 	written map[pools.StartRules]*Rules
 }
 
-// Write returns the rules of some pools in words, see Of. The result does not change.
+// Write returns the rules of some pools in words, see Of. Later calls do not change the result.
 func (w *Writer) Write(all []pools.StartRules, shift float64) map[pools.StartRules]*Rules {
 	if shift != w.shift {
 		*w = Writer{shift: shift}

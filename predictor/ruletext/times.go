@@ -69,8 +69,9 @@ func (c *counts) log() float64 {
 	return c.starts * math.Log(c.starts/c.hours)
 }
 
-// gain returns the increase of the log-likelihood if the shut times get a rate of their own. It returns 0 if that
-// rate is not clearly lower, or if the shut times have more than the share mostStarts of the starts.
+// gain returns the increase of the log-likelihood if the shut times get a rate of their own. It returns 0 if that rate
+// is not clearly lower, if the shut times have more than the share mostStarts of the starts, or if there are too few
+// hours or starts to judge (see leastHours).
 func gain(shut, all counts, mostStarts float64) float64 {
 	open := all.without(shut)
 	if shut.hours < leastHours || open.starts < leastStarts || open.hours <= 0 ||
@@ -238,8 +239,8 @@ func find(classes []rules.GateCounts, above []week, b int) []finding {
 }
 
 // findNext returns the pattern that best explains starts, among the patterns that contain the pattern included. It
-// tries each class i from a up to b-1, with the starts of the classes i to b-1 together. ok is false if no pattern
-// explains the starts well enough.
+// tries each class i from a up to b-1 at which the forecasts have a gate, with the starts of the classes i to b-1
+// together. ok is false if no pattern explains the starts well enough.
 func findNext(classes []rules.GateCounts, above []week, a, b int, included *pattern,
 	mostStarts float64) (out finding, ok bool) {
 	most := 0.

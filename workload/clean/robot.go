@@ -39,8 +39,8 @@ func ticks(jobs []users.Job, own []int, start time.Time) []tick {
 }
 
 // robots marks the jobs that a user submits at the same time of day on many days. It begins with the time of day that
-// has submissions on the most days. If they come from a robot, it removes them and searches again. It ends when the
-// best time of day does not belong to a robot.
+// has submissions on the most days. If they come from a robot, it marks them, leaves out all submissions at this time
+// of day, and searches again. It ends when the best time of day does not belong to a robot.
 func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	if len(own) < o.RobotDays {
 		return

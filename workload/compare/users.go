@@ -105,9 +105,9 @@ func (s *UserStats) add(j *UserJobs, jobs []int, gap float64) {
 	s.Active = append(s.Active, last-first)
 }
 
-// WeeklyProfile returns the share of submissions in each of slots equal parts of the week, from Monday 0 h (the last
-// plot of Zakay's Fig. 4). 168 slots are hours, 7 slots are days. mondayOffset is the number of seconds from a
-// Monday's midnight in local time to time 0. The sum of the shares is 1.
+// WeeklyProfile divides the week into equal slots from Monday 0 h on, and returns the share of submissions in each slot
+// (the last plot of Zakay's Fig. 4). 168 slots are hours, 7 slots are days. mondayOffset is the number of seconds from
+// a Monday's midnight in local time to time 0. The sum of the shares is 1.
 func WeeklyProfile(submits []float64, mondayOffset float64, slots int) ([]float64, error) {
 	const week = 7 * 86400
 	if slots < 1 || slots > week || math.IsNaN(mondayOffset) || math.IsInf(mondayOffset, 0) {

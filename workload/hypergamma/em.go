@@ -75,7 +75,7 @@ func (m *mixture) share(s spot) float64 { return 1 / (1 + math.Exp(-(m.a + m.b*s
 
 // step performs one step of EM (paper, section 3.2.3). Every value belongs to both components, with its shares as
 // weights. Each component is fitted to the values with these weights. step also returns the log-likelihood of the old
-// law. ok is false if a component has no weight left.
+// law. ok is false if a component has a total weight below 1.
 func step(l Law, spots []spot) (next Law, logLikelihood float64, ok bool) {
 	m := newMixture(l)
 	lgamma, _ := math.Lgamma(l.Second.Shape)
@@ -184,7 +184,8 @@ func startAt(split float64, spots []spot) Law {
 	return l
 }
 
-// coarse joins neighboring values into at most bins intervals of equal width. Each is represented by its mean.
+// coarse joins neighboring values into at most bins intervals of equal width. Each is represented by its mean. If there
+// are at most 2*bins values, it returns them as they are.
 func coarse(spots []spot, bins int) []spot {
 	if len(spots) <= 2*bins {
 		return spots

@@ -51,16 +51,17 @@ type ArrivalFit struct {
 	// law from which the model draws: fitted to the same jobs as Daily, but so that arrivals drawn within one day are
 	// distributed like the jobs; see fitCycle
 	Cycle     Gamma          `json:"cycle"`
-	HalfHours [Slots]float64 `json:"half_hours"` // share of those jobs in each half hour from midnight
+	HalfHours [Slots]float64 `json:"half_hours"` // share of the jobs of Daily in each half hour from midnight
 }
 
 // Params returns the fitted arrival model with Cycle as its daily law. It does not use Daily, which is in the paper's
 // Table 7, because each fit of drawn jobs would then give a narrower cycle. The slots are numbered from 1 as in the
 // authors' program. With this numbering the fit agrees with the paper's own row for KTH.
 //
-// The cap makes the mean interarrival time, and with it the offered load, equal to the log's. Without a cap, gaps
-// that no log has would dominate the mean (for KTH it would be 4 days); if the scale of Peak is 1 or more, the mean
-// does not exist. With the longest gap of the log as cap the mean would still be 1.3 (KTH) to 3 times (CTC) too long.
+// The cap makes the mean interarrival time, and with it the offered load, equal to the log's. Without a cap, gaps that
+// no log has would dominate the mean (for KTH it would be 4 days); if the scale of Peak is 1 or more, the mean does not
+// exist. With the longest gap of the log as cap the mean would still be 1.3 (KTH) to 3 times (CTC) too long. If the
+// mean without a cap is not above the log's, there is no cap.
 func (f *ArrivalFit) Params() ArrivalParams {
 	p := ArrivalParams{Peak: f.Peak, ARAR: f.ARAR, Daily: f.Cycle, Shift: dayShift, FirstSlot: 1, MaxLog: math.Inf(1)}
 	law := p.interarrival()

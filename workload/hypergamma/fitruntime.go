@@ -25,7 +25,7 @@ type RuntimeFit struct {
 	A     float64 `json:"a"`
 	B     float64 `json:"b"`
 	AllKS float64 `json:"all_ks"` // D of the model with p(s) = A s + B for all jobs (Table 5)
-	// There are fewer Groups than [Groups] if there are fewer sizes. If there is one size, A is 0 and B is P.
+	// There are at most [Groups] Groups, and fewer if there are fewer sizes. If there is one group, A is 0 and B is P.
 	Groups []SizeGroup `json:"groups"`
 }
 

@@ -49,8 +49,8 @@ type Subsamples struct {
 }
 
 // SubsampleTest is the paper's check (section 5.1) whether a fit fails the KS test only because of the number of jobs
-// and their dependence. The law is tested on random subsamples of size values, drawn without replacement. The test is
-// repeated repeats times. The paper uses sizes of 500 to 1,000. A size above len(x) is replaced by len(x). The error
+// and their dependence. The law is tested on random subsamples of the given size, drawn without replacement. repeats is
+// the number of subsamples. The paper uses sizes of 500 to 1,000. A size above len(x) is replaced by len(x). The error
 // wraps [ErrTooFew].
 func SubsampleTest(rng *rand.Rand, x []float64, cdf func(x float64) float64, size, repeats int) (Subsamples, error) {
 	size = min(size, len(x))

@@ -273,8 +273,9 @@ func (g *GroupLaw) keepMean(mean, limit float64, spots []spot, n float64) (dista
 	return distance
 }
 
-// matchMean returns the law with the given mean. The law is between change(low), whose mean is smaller, and
-// change(high), whose mean is at least the given one.
+// matchMean searches between change(low) and change(high) for the law with the given mean, which rises with the
+// argument of change. It returns false if it finds no law whose mean is within 1 %, or if the cap of the law is too low
+// (checkCap).
 func matchMean(mean, low, high float64, change func(x float64) GroupLaw) (GroupLaw, bool) {
 	if c := change(high); !(c.mean() >= mean) {
 		return GroupLaw{}, false

@@ -64,7 +64,7 @@ func FitModel(j Jobs, machine int, o ArrivalOptions) (ModelFit, error) {
 	return f, failed
 }
 
-// uncapped is the JSON form of an infinite cap. It is null, because JSON has no infinity.
+// uncapped is the JSON form of a cap. It is null for an infinite cap, because JSON has no infinity.
 type uncapped struct {
 	MaxLog *float64 `json:"max_log"`
 }

@@ -13,7 +13,8 @@ type running struct {
 	ages  []float64 // ages of the jobs that were running
 }
 
-// window returns the range of s.recent from which laws were fitted at the latest fit: the indexes from to to-1.
+// window returns the range of s.recent from which laws were fitted at the latest fit. It begins at the index from and
+// ends before the index to.
 func (s *Selector) window() (from, to int) {
 	to = len(s.recent) - (s.seen - s.fittedAt)
 	return max(to-s.options.Window, 0), to

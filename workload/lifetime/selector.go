@@ -82,11 +82,11 @@ func (s *Selector) Observe(o Observation) error { return s.ObserveAt(o, always, 
 
 // ObserveAt does the same as Observe for a job that began at start, in seconds of any clock. Laws are then fitted to
 // the jobs that began after a certain instant (a window by start). A window of the jobs that ended last would favor
-// short jobs. Observations must come in the order of ends. At a refit, running is called: it returns the ages in
-// seconds of the jobs that began at since or later and still run. These count as censored. If jobs live longer than the
-// window, a window by start may keep less than half of the latest observations, and then has too little information
-// about long lives. In that case laws are fitted to the observations alone, because in the long run jobs end by the
-// same law by which they start.
+// short jobs. Observations must come in the order of ends. At a refit, running is called, unless it is nil: it returns
+// the ages in seconds of the jobs that began at since or later and still run. These count as censored. If jobs live
+// longer than the window, a window by start may keep less than half of the latest observations, and then has too little
+// information about long lives. In that case laws are fitted to the observations alone, because in the long run jobs
+// end by the same law by which they start.
 func (s *Selector) ObserveAt(o Observation, start float64, running func(since float64) []float64) error {
 	if math.IsNaN(start) {
 		return fmt.Errorf("lifetime: observation that began at %v: %w", start, ErrValue)
