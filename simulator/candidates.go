@@ -101,7 +101,7 @@ func (c *candidates) add(p *Pool, r Ref) {
 	l.set(slot, minima{p.Estimate(r), int32(held)})
 }
 
-// makeRoom removes the slots of jobs that have left, if the lane is full and most of its jobs have left.
+// makeRoom removes the slots of jobs that have left, if the lane is full and at least half of its slots are empty.
 func (c *candidates) makeRoom(l *lane) {
 	if len(l.refs) < fanout || len(l.refs) < 2*l.alive || len(l.refs) < len(l.levels[0]) {
 		return

@@ -100,7 +100,7 @@ func (p *Pool) Running() iter.Seq[Ref] {
 	}
 }
 
-// Start starts a waiting job now. If there are too few free processors or the job's queue has reached its limit (see
+// Start starts a waiting job now. If the job does not wait, or needs more processors than its queue may use now (see
 // Room), Start returns false and changes nothing.
 func (p *Pool) Start(r Ref) bool {
 	s := p.s
@@ -128,7 +128,8 @@ func (p *Pool) hold(r Ref) {
 		p.used[n.queue] += int(n.held)
 	}
 	n.expect = j.Start + n.plan
-	// true only for a job that was running in the state of Load; any other expected end is in the future
+	// true only for a job that was running in the state of Load, or for an estimate of 0; any other expected end is in
+	// the future
 	for n.expect < s.now || n.expect == s.now && j.End > s.now {
 		n.expect = s.extend(j)
 	}

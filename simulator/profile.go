@@ -45,7 +45,7 @@ func (f *Profile) at(t float64) int {
 	return max(0, lo-1)
 }
 
-// Forget drops the steps before now.
+// Forget drops the steps that end at now or before.
 func (f *Profile) Forget(now float64) {
 	if i := f.at(now); i > 0 {
 		f.steps = append(f.steps[:0], f.steps[i:]...)

@@ -148,7 +148,7 @@ func ActualRuntime(j *Job) float64 { return j.Runtime }
 // TooLargeError reports a job that could never start.
 type TooLargeError struct {
 	ID             int64
-	Procs, Machine int // requested processors, and processors of the machine
+	Procs, Machine int // requested processors, and the most that its pool and queue allow
 }
 
 // Error returns a message with the job and both sizes.

@@ -233,8 +233,9 @@ type shaker struct {
 	moved        []arrival
 }
 
-// shake moves arrivals in place, each by at most a tenth of an interarrival time. Of the kinds of shaking in Ouaknine's
-// thesis (package shake), it uses the one with the least effect.
+// shake moves about a tenth of the arrivals in place, each by at most a tenth of the time since the arrival before it
+// and at most 60 s, to a whole second. The arrivals stay in order of time. Of the kinds of shaking in Ouaknine's thesis
+// (package shake), it uses the one with the least effect.
 func (k *shaker) shake(jobs []arrival, rng *rand.Rand) {
 	if len(jobs) == 0 {
 		return

@@ -78,7 +78,7 @@ type Config struct {
 // concurrent use.
 type Series struct {
 	cfg     Config
-	waits   []float64 // in ascending order
+	waits   []float64 // in the order in which they became known
 	sorted  []float64
 	misses  int // number of successive misses
 	run     int // number of successive misses that counts as a change

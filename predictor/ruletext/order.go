@@ -18,8 +18,8 @@ type Effect struct {
 	Attribute rules.Attribute
 	// More is true if the job with more of the attribute goes first.
 	More bool
-	// Share is the share of the pairs in which that job went first. Pairs is the number of pairs of jobs that waited
-	// together.
+	// Share is the share of the pairs in which the younger job goes first. Pairs is the number of pairs that count, see
+	// rules.Overtakes.
 	Share float64
 	Pairs int
 }

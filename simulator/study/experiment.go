@@ -70,17 +70,17 @@ func (e *Experiment) Check() error {
 // Result is the result of one simulation of a trace.
 type Result struct {
 	simulator.Report
-	// Start and End are the instants of every job of the trace, in the trace's order, in seconds. Killed is true for
-	// jobs that ended at their limits.
+	// Start and End are the instants of every job of the trace, in the trace's order, in seconds. They are NaN for a
+	// job that never ended. Killed is true for jobs that ended at their limits.
 	Start, End []float64
 	Killed     []bool
 	// Factor is the factor by which the times between submissions were multiplied.
 	Factor float64
 }
 
-// NewPolicy returns a new policy by its name. It returns an *OptionError for an unknown name. The priority policy is
-// a plain multifactor policy, as many sites configure Slurm: a job's age counts ten times as much as its user's
-// share, and large jobs have a small advantage.
+// NewPolicy returns a new policy by its name. It returns an *OptionError for an unknown name. The priority policy is a
+// plain multifactor policy, as many sites configure Slurm: a user's share counts ten times as much as a job's age, and
+// large jobs have a small advantage.
 func NewPolicy(name string) (simulator.Policy, error) {
 	switch name {
 	case "", "fcfs":
@@ -183,8 +183,8 @@ func (r *recentRuntimes) ended(j *simulator.Job) {
 	r.last[j.User] = [2]float64{j.End - j.Start, before[0]}
 }
 
-// estimate returns the mean of the user's last two runtimes, which is at most the limit. It returns the limit if no
-// job of the user has ended yet.
+// estimate returns the mean of the user's last two runtimes, which is at most the limit. It returns the limit if no job
+// of the user has ended yet. Without a limit, Job.Estimate replaces the limit, or +Inf if that is 0, too.
 func (r *recentRuntimes) estimate(j *simulator.Job) float64 {
 	limit := j.Limit
 	if limit <= 0 {

@@ -65,7 +65,8 @@ func (m *Model) Chains() *Chains {
 	}
 }
 
-// jointOf returns the weights of the pairs of states that occur.
+// jointOf returns the weights of all pairs of a processor state and a runtime state that occur, 0 for a pair without
+// jobs.
 func (c *counts) jointOf(n, r *[states]float64) [][]float64 {
 	occur := func(weights *[states]float64) (count int) {
 		for _, w := range weights {

@@ -184,9 +184,9 @@ func (g *Generator) adjust(j, k, m, n int) int {
 	return min(max(int(to)-1, 0), len(g.chains.Procs.States)-1)
 }
 
-// draw draws a value in state j. With probability c_j it is exactly the power of two. Otherwise it is any number up
-// to the next power of two, which is l_(j+1) of Song et al. 2004 (eq. 3) even if its state never occurred. The value
-// is at most the largest observed value.
+// draw draws a value in state j. With probability c_j it is exactly the power of two. Otherwise it is any whole number
+// from there to below the next power of two, which is l_(j+1) of Song et al. 2004 (eq. 3) even if its state never
+// occurred. The value is at most the largest observed value.
 func (c *Chain) draw(j int, rng *rand.Rand) int64 {
 	low := c.States[j]
 	if rng.Float64() < c.Quality[j] {

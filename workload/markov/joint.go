@@ -92,7 +92,7 @@ func (a *association) transitions() {
 	}
 }
 
-// step simulates a few jobs and updates the shares of pairs among drawn jobs.
+// step computes from the transitions how the shares of pairs change within the next three drawn jobs.
 func (a *association) step() {
 	const jobs = 3
 	sizes, runtimes := len(a.joint), len(a.next)
@@ -116,8 +116,8 @@ func (a *association) step() {
 	}
 }
 
-// correct moves the weights half of the way to the values at which the shares of drawn pairs equal the log's,
-// separately for each runtime. It returns the sum of the differences of all shares.
+// correct moves the logarithms of the weights half of the way to the values at which the shares of drawn pairs equal
+// the log's, separately for each runtime. It returns the sum of the differences of all shares.
 func (a *association) correct() (off float64) {
 	const most = 1e6 // maximum factor of a correction, for pairs that are almost never drawn
 	for n := range a.next {

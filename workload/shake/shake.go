@@ -208,8 +208,8 @@ func (s *Shaker) measure() {
 	s.groups = len(s.since)
 }
 
-// Shake appends a shaken copy of the jobs to dst[:0], in order of submission. Jobs with the same submit time keep
-// their order. Times are whole seconds, as in logs.
+// Shake appends a shaken copy of the jobs to dst[:0], in order of submission. Jobs with the same submit time keep their
+// order. Changed times are rounded to whole seconds, as in logs.
 func (s *Shaker) Shake(dst []users.Job, rng *rand.Rand) []users.Job {
 	dst = append(dst[:0], s.jobs...)
 	var shared []float64 // draw of each group; 0 if the group is not shaken

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// HistoryError means that a history does not show how the runtime depends on the size.
+// HistoryError means that a history has an invalid run, or does not show how the runtime depends on the size.
 type HistoryError struct {
 	Runs, Sizes int    // number of runs, and number of their different sizes
 	Place       int    // position of the bad run, counted from 1; 0 if no run is bad

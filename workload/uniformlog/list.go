@@ -36,8 +36,8 @@ func (l *leaf) resum() {
 	}
 }
 
-// A list is a sorted multiset of quantized values in leaves, none of which is empty. Each view starts a new epoch.
-// Other goroutines may read leaves of earlier epochs, so these leaves are copied before they are changed.
+// A list is a sorted multiset of quantized values in leaves. No leaf is empty. Each view starts a new epoch. Other
+// goroutines may read leaves of earlier epochs, so these leaves are copied before they are changed.
 type list struct {
 	leaves []*leaf
 	n      int
@@ -66,7 +66,7 @@ func (l *list) view() []*leaf {
 	return slices.Clone(l.leaves)
 }
 
-// find returns the first leaf whose last value is at least v.
+// find returns the index of the first leaf whose last value is at least v, or the number of leaves if there is none.
 func (l *list) find(v int32) int {
 	return sort.Search(len(l.leaves), func(i int) bool { return l.leaves[i].last() >= v })
 }

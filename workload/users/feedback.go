@@ -29,8 +29,9 @@ func (f *Feedback) sessions(p *profile) []bool {
 	return begins
 }
 
-// release returns the time at which a member submits the job after the job last. ok is false if that time depends on
-// the end of the job last.
+// release returns the time at which a member submits the next job. last is the index of the member's job before it, and
+// submitted is the time at which that job was submitted. The result is false if the time depends on the end of that
+// job.
 func (f *Feedback) release(m *member, last int, submitted float64) (float64, bool) {
 	jobs := m.user.Jobs
 	own := jobs[m.next].Submit + m.shift

@@ -42,7 +42,7 @@ type Trace struct {
 	Name  string  // name in errors
 	Jobs  []Job   // jobs in any order; Split does not change them
 	Start float64 // beginning of the log: 0 in the Standard Workload Format
-	End   float64 // end of the log; 0 means the end of the last job
+	End   float64 // end of the log; 0 means the latest end of a job
 
 	// Monday is the number of seconds from the beginning of the log's week, in local time, to time 0. It matters only
 	// if logs are mixed, because then weekdays and hours must be known.

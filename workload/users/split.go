@@ -136,7 +136,7 @@ func Split(t Trace, o Options) (*Pools, error) {
 	return p, nil
 }
 
-// usable returns the valid jobs in order of submission, and determines the end of the log.
+// usable returns the valid jobs in order of submission, and determines the beginning and the end of the log.
 func (p *Pools) usable(t Trace) ([]Job, error) {
 	jobs := make([]Job, 0, len(t.Jobs))
 	known := false
