@@ -228,9 +228,9 @@ func TestOddsByEnumeration(t *testing.T) {
 	})
 }
 
-// TestCommonRuntime proves that candidates have the same random deviation z of the runtime. If they start at once,
-// 100 s z for one candidate and 50 s + 60 s z for another are equal at z = 1.25. A log-normal z of spread 0.5 is
-// below 1.25 with the probability Phi(ln 1.25/0.5), in one pool or two.
+// TestCommonRuntime proves that candidates have the same random deviation z of the runtime. One candidate starts at
+// once and runs for 100 s z, the other starts after 50 s and runs for 60 s z. They finish together at z = 1.25. A
+// log-normal z of spread 0.5 is below 1.25 with the probability Phi(ln 1.25/0.5), in one pool or two.
 func TestCommonRuntime(t *testing.T) {
 	want := distuv.UnitNormal.CDF(math.Log(1.25) / .5)
 	for _, pool := range []string{"a", "b"} {

@@ -82,7 +82,7 @@ func TestRunOf(t *testing.T) {
 	}
 }
 
-// TestBadLaws proves that a sample that is no law is refused with the place.
+// TestBadLaws proves that a sample that is no law is refused with a *LawError.
 func TestBadLaws(t *testing.T) {
 	for _, sample := range [][]float64{nil, {-1}, {math.NaN()}} {
 		var bad *advice.LawError

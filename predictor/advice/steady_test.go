@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// expand returns the result for a job that finishes in an hour as it is, and sooner by a share gain if it expands.
+// expand returns the result for a job that finishes in an hour as it is, and sooner by the given share of the hour if
+// it expands.
 func expand(t interface{ Fatal(...any) }, gain float64) *advice.Result {
 	return must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 8, Left: advice.Fixed(3600)},
 		[]advice.Size{{Procs: 16, Left: advice.Fixed(3600 * (1 - gain))}}, advice.Objective{}))

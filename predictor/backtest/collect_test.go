@@ -161,8 +161,8 @@ func TestManyQueues(t *testing.T) {
 	}
 }
 
-// randomTrace returns a collector that has seen jobs of some days. The waits are log-normal with a state of the day.
-// The forecast of waitcast knows the day's median, and that of QBETS does not.
+// randomTrace returns a collector that has seen jobs of some days. The waits are log-normal, and each day has a median
+// of its own. The forecast of waitcast knows the day's median, and that of QBETS does not.
 func randomTrace(days, jobs int, seed uint64) *collector {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	trace := &Trace{Name: "test"}
@@ -187,8 +187,8 @@ func randomTrace(days, jobs int, seed uint64) *collector {
 	return c
 }
 
-// TestChance proves that the bootstrap's interval over days contains the estimate, and contains the truth in nearly all
-// of many samples. The same log gives the same interval, and a log of few days gives none.
+// TestChance proves that the bootstrap's interval over days contains the estimate, and contains the truth in at least
+// 80 % of 40 samples. The same log gives the same interval, and a log of few days gives none.
 func TestChance(t *testing.T) {
 	held, samples := 0, 40
 	for seed := range samples {

@@ -176,8 +176,8 @@ func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, cuts int, witho
 	}
 }
 
-// soonest returns the index of the job with the shortest wait, of the jobs that ran among the count jobs from index
-// from on.
+// soonest looks at as many jobs as count says, beginning with the index from. Of those that ran, it returns the index
+// of the job with the shortest wait.
 func soonest(all []swf.Record, from, count int) int {
 	best := from
 	for i := from; i < from+count; i++ {

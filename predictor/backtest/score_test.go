@@ -63,8 +63,8 @@ func TestScores(t *testing.T) {
 
 // TestBestConstant checks the constant that is within a factor 2 of the most waits, with 60 s added.
 func TestBestConstant(t *testing.T) {
-	// With 60 s added the waits are 60, 100, 240, 241, 10000. From 60 to 240 is a factor 4, so 120 is near three of
-	// them, and 241 is not.
+	// With 60 s added the waits are 60, 100, 240, 241, 10000. From 60 to 240 is a factor 4, so 120 is within a factor 2
+	// of three of them, but not of 241.
 	got := bestConstant([]float64{0, 40, 180, 181, 9940})
 	near(t, "share", got.Within2, .6)
 	if c := got.Seconds + 60; math.Abs(c-120) > 1e-6 && !(c >= 120.5 && c <= 200) {

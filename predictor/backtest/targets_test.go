@@ -37,7 +37,7 @@ func targets() []target {
 
 // TestTargets proves the targets on recorded waits. waitcast beats QBETS by the promised amounts, and is at most 2 %
 // worse than any single expert at any level. Its coverage is that of its levels over the whole trace, over the longer
-// forecasts and month by month. It is within a factor 2 as often as promised.
+// forecasts and month by month. Its medians are within a factor 2 of the wait as often as promised.
 func TestTargets(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays five traces in some minutes: set WAITCAST_LONG=1")

@@ -25,7 +25,8 @@ func must(t testing.TB, cfg Config) *Blend {
 func pinball(p, y, q float64) float64 { return max(p*(y-q), (p-1)*(y-q)) }
 
 // play makes n rounds of one level and returns the losses of the blend and of each expert. round returns the forecasts
-// and the outcome of round i. Outcomes are learnt late rounds later, in pairs in reverse order.
+// and the outcome of round i. Outcomes are learnt after a delay, whose number of rounds is late, in pairs in reverse
+// order.
 func play(b *Blend, p float64, n, late int, groups func(i int) []string,
 	round func(i int) (x []float64, y float64)) (blend float64, expert []float64) {
 	type told struct {

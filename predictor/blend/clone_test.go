@@ -29,7 +29,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestCloneGrows checks that an expert that joins a copy changes neither the original nor the weights beside its own.
+// TestCloneGrows checks that an expert that joins a copy changes neither the original nor the weights that lie beside
+// its own in the memory of the copy.
 func TestCloneGrows(t *testing.T) {
 	b, err := blend.New(blend.Config{Levels: []float64{.5, .9}, Priors: []float64{1, 2}})
 	if err != nil {

@@ -359,7 +359,7 @@ func TestHostileStates(t *testing.T) {
 	})
 }
 
-// TestWithinForever proves that Pr{start within +Inf} leaves out jobs that never end.
+// TestWithinForever proves that Pr{start within +Inf} is the probability that the running job ends at all.
 func TestWithinForever(t *testing.T) {
 	s := State{Capacity: 8, Running: []Holder{{Procs: 8, Law: mortal{.6, 1000}}}}
 	r, err := new(Calc).Forecast(&s, 8, nil, []float64{math.Inf(1)})

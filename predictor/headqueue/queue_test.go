@@ -122,8 +122,8 @@ func TestQueueMethods(t *testing.T) {
 	}
 }
 
-// schedule is an independent scheduler for strict first come, first served. It returns the start of the last of jobs on
-// a machine whose running jobs end at known instants.
+// schedule is an independent scheduler for strict first come, first served. It returns the start of the last job on a
+// machine whose running jobs end at known instants.
 func schedule(free int, ends []finish, jobs []work) float64 {
 	now := 0.0
 	for _, j := range jobs {

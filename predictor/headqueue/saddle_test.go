@@ -20,7 +20,7 @@ func approximationError(t *testing.T, rng *rand.Rand, size func() int, jobs, sta
 		top := totalProcs(holders) + 1
 		tail = c.Tail(tail, holders, at, top)
 		for range 100 {
-			// The needs are spread evenly over the probability and over the range.
+			// Three quarters of the needs are spread evenly over the probability, the others over the range.
 			need := 1 + rng.IntN(top)
 			if level := rng.Float64(); rng.IntN(4) > 0 {
 				need = max(1, sort.Search(top, func(n int) bool { return tail[n] <= level }))

@@ -13,8 +13,8 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// checkFutures checks every replica of a player: at most those jobs wait at a horizon that wait now, become eligible
-// until then, or arrive.
+// checkFutures checks every replica of a player: the jobs that wait at a horizon are at most as many as wait now,
+// become eligible by then, or arrive by then. The same holds for their work.
 func checkFutures(t failer, p *player, courses []course) {
 	for i := range courses {
 		for k, h := range p.horizons {
@@ -34,8 +34,8 @@ func checkFutures(t failer, p *player, courses []course) {
 	}
 }
 
-// eligibleBy returns the number of jobs that a queue (all queues for "*") has or gets until an instant, and their
-// requested work.
+// eligibleBy returns how many of the waiting jobs of a queue (of all queues for "*") are eligible at an instant, and
+// their requested work.
 func eligibleBy(f *Forecaster, s *State, queue string, at float64) (jobs, work float64) {
 	for i := range s.Waiting {
 		if j := &s.Waiting[i]; (queue == "*" || j.Queue == queue) && j.Eligible <= at {
@@ -72,8 +72,8 @@ func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 	}
 }
 
-// burst submits many jobs at once to a cluster's Picture and Forecaster, so that the Forecaster learns what follows
-// such an hour.
+// burst submits many jobs at once to a cluster's Picture and Forecaster, so that the Forecaster learns from an hour
+// with many arrivals.
 func (c *cluster) burst(jobs int) {
 	for range jobs {
 		c.next++

@@ -227,7 +227,7 @@ func TestSaturationTellsLoads(t *testing.T) {
 }
 
 // TestStandardJobsWaitLonger proves that a job on a quarter of the machine waits at least as long as one on one
-// processor, in the mean over a busy machine.
+// processor, in the mean over the horizons of a busy machine.
 func TestStandardJobsWaitLonger(t *testing.T) {
 	o := small()
 	o.Probes = 16

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestYields proves that a forecast lets other goroutines run, which answer requests, far more often than the scheduler
-// would take its processor away, which is every 10 ms.
+// TestYields proves that a forecast lets other goroutines, such as those that answer requests, run far more often than
+// every 10 ms, when the Go scheduler would take its processor away.
 func TestYields(t *testing.T) {
 	o := small()
 	o.Workers = 1
