@@ -206,8 +206,8 @@ func TestJobsTakeWholeNodes(t *testing.T) {
 }
 
 // TestMoldedJobs lets a job of 120 processor seconds take the free processors. At its submission these are 6, on which
-// it can overtake job 2. When it is the first in the queue, job 2 has just taken all but one: the job takes 1. If it
-// may choose until it starts, it gets all 8.
+// it can overtake job 2. When it becomes the first in the queue, job 2 has just taken all processors: the job takes 1.
+// If it may choose until it starts, it gets all 8.
 func TestMoldedJobs(t *testing.T) {
 	takeFree := func(p *simulator.Pool, j *simulator.Job) {
 		if j.ID != 3 {

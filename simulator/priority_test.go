@@ -34,7 +34,7 @@ func TestPriorityOrders(t *testing.T) {
 			[]string{"0 start 1", "100 start 3", "110 start 2", "120 start 4"}},
 		"fair share": {simulator.Priority{WeightFairShare: 1, Every: -1},
 			[]string{"0 start 1", "100 start 3", "110 start 2", "120 start 4"}},
-		// At 100 job 4 is 99 s old, and job 2 has the same age, as ages are cut at 50: the size decides.
+		// At 100 the jobs are 97 s to 99 s old, but ages are cut at 50: the size decides.
 		"age is cut": {simulator.Priority{WeightAge: 1, MaxAge: 50, WeightSize: .01, Every: -1},
 			[]string{"0 start 1", "100 start 3", "110 start 4", "120 start 2"}},
 		"custom": {simulator.Priority{Custom: func(j *simulator.Job, _ float64) float64 { return float64(j.ID) }},

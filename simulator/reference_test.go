@@ -29,7 +29,7 @@ func load(t testing.TB, name string, rules swfload.Rules) *swfload.Trace {
 	return trace
 }
 
-// readReference returns, by job, the rows job, submit, start, processors, runtime, estimate.
+// readReference returns, by job, the columns job, submit, start, processors, runtime, and estimate.
 func readReference(t *testing.T, name string) map[int64][6]float64 {
 	t.Helper()
 	file, err := os.Open(refdata.Shared(t, "reference/"+name))

@@ -325,7 +325,8 @@ func TestAStartIsUnknownAtTheSubmit(t *testing.T) {
 	}
 }
 
-// TestTheLoopDoesNotAllocate runs an endless workload that keeps the machine about half busy.
+// TestTheLoopDoesNotAllocate proves that the simulation allocates no memory in the long run, with an endless workload
+// that keeps the machine about half busy.
 func TestTheLoopDoesNotAllocate(t *testing.T) {
 	n := 0
 	s := machine(t, simulator.Config{Procs: 64, Arrivals: func() (simulator.Job, bool) {

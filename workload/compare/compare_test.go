@@ -167,8 +167,8 @@ func fractionalNoise(rng *rand.Rand, n int, h float64) []float64 {
 	return fft.Sequence(nil, c)
 }
 
-// TestPoxPoints proves that the n of the pox plot grow by 1.2, and that each n has at least the given number of
-// stretches.
+// TestPoxPoints proves that the n of the pox plot grow by the factor 1.2, and that each n has at least the given number
+// of stretches.
 func TestPoxPoints(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	x := make([]float64, 1000)

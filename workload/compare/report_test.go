@@ -24,9 +24,9 @@ func randomWorkload(seed uint64, n int) compare.Workload {
 	return w
 }
 
-// TestCompareWorkloads compares a workload with three others. From itself it has distance 0 in every measure. From an
-// independent workload of the same law the distances are small. From a workload with twice the runtimes they are
-// large where runtimes count, and 0 elsewhere.
+// TestCompareWorkloads compares a workload with itself and with two others. From itself it has distance 0 in every
+// measure. From an independent workload of the same law the distances are small. From a workload with twice the
+// runtimes they are large where runtimes count, and 0 elsewhere.
 func TestCompareWorkloads(t *testing.T) {
 	w := randomWorkload(1, 4000)
 	same := compare.Compare(w, w)

@@ -10,8 +10,9 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// killed returns a log of 64 processors that has no form of the paper's: serial jobs are short, sizes do not follow a
-// two-stage law, and a third of the largest jobs end at their time limit of 10 h. Every hundredth job runs for 1 s.
+// killed returns a log of 64 processors that follows none of the paper's laws: serial jobs are short, sizes do not
+// follow a two-stage law, and a third of the largest jobs end at their time limit of 10 h. Every hundredth job runs for
+// 1 s.
 func killed(n int) hypergamma.Jobs {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var j hypergamma.Jobs

@@ -29,7 +29,7 @@ func feed(t testing.TB, l *hypergamma.Live, j hypergamma.Jobs, from, to int) {
 }
 
 // TestLiveIsTheBatchFit proves that without forgetting the live model equals the batch fit, up to its bins (5 % of the
-// runtime): KTH's law to 1 %, sizes and arrivals exactly.
+// runtime): KTH's parameters of the runtimes to 3 %, sizes and arrivals exactly.
 func TestLiveIsTheBatchFit(t *testing.T) {
 	j := readTrace(t, kth).jobs()
 	slices.Sort(j.Local) // because the clock goes back an hour in October

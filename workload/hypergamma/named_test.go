@@ -148,7 +148,7 @@ func TestWholeSecondsDrift(t *testing.T) {
 }
 
 // TestRejectedMethodsAreWorse proves that the slot-weight method meets the daily cycle better than the two methods that
-// the paper rejects, by the paper's own measure on 20,000 jobs.
+// the paper rejects, by the paper's own measure, scaled to 20,000 jobs.
 func TestRejectedMethodsAreWorse(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	const n, jobs = 200_000, 20_000

@@ -131,7 +131,7 @@ func TestKaplanMeierByHand(t *testing.T) {
 }
 
 // TestFitsWithRunningJobs proves that running jobs do not count as ended ones. Each fit to a sample of which a part is
-// cut off at random times finds the law. Without censoring the median would be half.
+// cut off at random times finds the law. If running jobs counted as ended ones, the median would be about half as long.
 func TestFitsWithRunningJobs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for name, c := range map[string]struct {

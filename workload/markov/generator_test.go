@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// steps returns a chain of the states 1, 2, 4, ... that starts in the first and always goes from state i to to[i].
+// steps returns a chain of the states 1, 2, 4, ... that starts in the first and always goes from the state with the
+// index i to the one with the index to[i].
 func steps(to ...int) markov.Chain {
 	c := markov.Chain{Max: 1 << 30}
 	for i, j := range to {

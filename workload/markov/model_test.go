@@ -365,9 +365,9 @@ func TestAnyOrderGivesTheBatchCounts(t *testing.T) {
 	})
 }
 
-// TestForgetting proves that with forgetting a job loses the factor 1 - forget for each job counted after it, and that
-// a pair weighs as much as its later job. This also holds after the weights have been scaled down, and when one step
-// passes the limit.
+// TestForgetting proves that with forgetting the weight of a job is multiplied by 1 - forget for each job counted after
+// it, and that a pair weighs as much as its later job. This also holds after the weights have been scaled down, and
+// when one step passes the limit.
 func TestForgetting(t *testing.T) {
 	for _, forget := range []float64{0.001, 0.1, 0.5, 1 - 1e-15, math.Nextafter(1, 0)} {
 		t.Run(fmt.Sprint(forget), func(t *testing.T) {

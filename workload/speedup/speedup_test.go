@@ -64,7 +64,7 @@ func profileSpeedup(a, sigma, n float64) float64 {
 }
 
 // TestDowneyLaws proves that the closed forms agree with the profiles. Speedup is 1 on one processor and at most n and
-// A. It never falls, is least efficient where it is largest, and falls with sigma.
+// A. With more processors it never falls, and its efficiency never rises. With a larger sigma it never rises.
 func TestDowneyLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := speedup.Profile{A: rapid.Float64Range(1, 1e5).Draw(t, "A"), Sigma: rapid.OneOf(

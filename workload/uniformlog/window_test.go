@@ -283,8 +283,8 @@ func TestDriftingLifetimes(t *testing.T) {
 	}
 }
 
-// TestMiddleExpires covers a stretch in the middle of the sorted list that empties one by one between leaves that are
-// too full to merge with it.
+// TestMiddleExpires covers a stretch in the middle of the sorted list whose values expire one by one, between leaves
+// that are too full to merge with it.
 func TestMiddleExpires(t *testing.T) {
 	w := uniformlog.NewWindow(0, time.Hour)
 	var stays []float64

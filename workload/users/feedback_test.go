@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// session returns a log of 20 weeks with one long-term user and three jobs on every day. The second waits for the
-// first, after a think time of 5 minutes, and the third is submitted a minute after the second.
+// session returns a log of 20 weeks with one long-term user and three jobs on every day. The second is submitted 5
+// minutes (the think time) after the end of the first, and the third is submitted a minute after the second.
 func session() users.Trace {
 	trace := users.Trace{End: 20 * week}
 	for d := range 140 {
@@ -25,8 +25,8 @@ func session() users.Trace {
 	return trace
 }
 
-// respond runs a workload on a machine on which every job takes that many seconds from its submission to its end, and
-// returns the submissions.
+// respond runs a workload on a machine on which every job takes the given number of seconds from its submission to its
+// end, and returns the submissions.
 func respond(t *testing.T, g *users.Generator, seconds float64) []users.Arrival {
 	t.Helper()
 	type end struct {

@@ -95,7 +95,8 @@ func TestEveryJobIsAJobOfItsUser(t *testing.T) {
 	})
 }
 
-// follows checks that in its user's sequence job a comes right after job before, or that it begins another pass.
+// follows checks that a is the job of the same original user that follows the job before in the log, or that a begins
+// another pass over that user's jobs.
 func follows(t *rapid.T, p *users.Pools, before, a users.Arrival, trace users.Trace) {
 	jobs := a.Original.Jobs
 	at := slices.IndexFunc(jobs, func(j users.Job) bool { return j.Index == before.Index })
@@ -170,7 +171,8 @@ func members(arrivals []users.Arrival, class users.Class) map[int64]map[int64]bo
 	return out
 }
 
-// TestNobodyIsReplicatedBeforeAllAreIn proves the paper's rule for long-term users, at any load.
+// TestNobodyIsReplicatedBeforeAllAreIn proves the paper's rule for long-term users, at any load: no user is selected
+// for the second time before every user has been selected once, and so on.
 func TestNobodyIsReplicatedBeforeAllAreIn(t *testing.T) {
 	trace := users.Trace{End: 40 * week}
 	for u := range int64(10) {
@@ -287,8 +289,8 @@ func TestTemporaryUsersKeepComing(t *testing.T) {
 	}
 }
 
-// TestRareBehaviorsComeAtTheirRate proves RB_NPW: on average that many come per week, without a change of the number of
-// temporary users.
+// TestRareBehaviorsComeAtTheirRate proves what the paper calls RB_NPW: on average RarePerWeek rare users come per week,
+// in place of other temporary users: the number of both together does not change.
 func TestRareBehaviorsComeAtTheirRate(t *testing.T) {
 	p := split(t, crowded(), users.Options{Rare: []users.RareBehavior{{User: 1000, From: 0, Until: math.Inf(1)}}})
 	const weeks = 4000
