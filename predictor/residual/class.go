@@ -194,7 +194,7 @@ func (c *class) mixInto(pmf *[Bins]float64, prior float64) {
 	}
 }
 
-// last returns the last cell in which a job has ended.
+// last returns the last cell in which a job has ended, 0 if there is none.
 func (c *class) last() int {
 	last := Bins - 1
 	for last > 0 && c.hazard[last] == 0 {

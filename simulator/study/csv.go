@@ -212,7 +212,7 @@ func (r *results) close() { _ = r.file.Close() } // an error does not matter, be
 // finish sorts the file and returns its rows.
 func (r *results) finish() ([]Row, error) { return r.plan.writeAll(r.path, r.rows) }
 
-// writeAll writes a whole CSV file in order, and then renames it to path.
+// writeAll writes all rows in order to a new CSV file, and then renames the file to path.
 func (p *Plan) writeAll(path string, rows map[int]Row) (out []Row, err error) {
 	records := [][]string{Columns()}
 	for _, index := range slices.Sorted(maps.Keys(rows)) {

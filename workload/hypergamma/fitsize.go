@@ -52,8 +52,8 @@ func countSizes(procs []int) ([]sizeCount, error) {
 //
 // p1 and p2 are shares. The paper does not say how it found l, m, h and p. Here h is log2 of the machine, as in its
 // Table 1. l, m and p minimize [SizeFit].KS. l is at most 0.5 below the log2 of the smallest parallel size, so that
-// rounding can give that size. If there are not enough parallel jobs ([MinParallel]) of two sizes, the fit is the
-// reduced model for small machines, which has one uniform part. The error wraps [ErrTooFew] or [ErrValue].
+// rounding can give that size. If there are fewer than [MinParallel] parallel jobs, or all have the same size, the fit
+// is the reduced model for small machines, which has one uniform part. The error wraps [ErrTooFew] or [ErrValue].
 func FitSizes(procs []int, machine int) (SizeFit, error) {
 	if len(procs) < MinParallel {
 		return SizeFit{},

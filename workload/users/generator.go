@@ -219,8 +219,8 @@ type member struct {
 	session []bool  // with feedback: whether each job begins a session
 }
 
-// join adds a user to week at of the workload. From there the user does what the original user did from week logWeek
-// of the log.
+// join adds a user to week at of the workload. From that week on the user does what the original user did from week
+// logWeek of the log on.
 func (g *Generator) join(p *profile, source, at, logWeek int) {
 	m := member{user: p, source: source}
 	shift := at - logWeek
