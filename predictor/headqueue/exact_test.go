@@ -134,8 +134,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestMonteCarlo compares the exact probabilities with 40,000 independent draws
-// of all jobs, within five standard errors.
+// TestMonteCarlo proves that the exact probabilities agree with 40,000 independent draws of all jobs, within five
+// standard errors.
 func TestMonteCarlo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	holders := machine(rng, 120, func() int { return 1 + rng.IntN(32) })

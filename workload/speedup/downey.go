@@ -28,7 +28,8 @@ func (p Profile) Check() error {
 // never rises.
 func (p Profile) Speedup(n float64) float64 {
 	a, sigma := p.A, p.Sigma
-	// These are the cases of the report. Each fraction is divided by the term that would overflow first.
+	// These are the cases of the report. The numerator and the denominator of each are divided by the factor of n in
+	// the numerator, because a product with it could overflow.
 	switch {
 	case n >= p.Saturation():
 		return a
