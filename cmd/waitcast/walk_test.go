@@ -302,8 +302,12 @@ func (w *world) checkState(what string, a *wire.Wait) {
 		w.Errorf("%s: the median is %v s, and %q", what, values(&a.WaitSeconds)[2], a.Reason)
 	}
 	for _, m := range a.Methods {
-		if (m.MedianSeconds == nil || *m.MedianSeconds < 0) && m.CannotSay == nil && m.MedianSeconds != nil {
-			w.Errorf("%s: %s says %v", what, m.Name, *m.MedianSeconds)
+		switch {
+		case m.CannotSay != nil:
+		case m.MedianSeconds == nil:
+			w.Errorf("%s: %s has neither a median nor a reason for having none", what, m.Name)
+		case *m.MedianSeconds < 0:
+			w.Errorf("%s: %s says %v s", what, m.Name, *m.MedianSeconds)
 		}
 	}
 	if a.Stale && !strings.Contains(a.Reason, "STALE") {
