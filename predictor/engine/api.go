@@ -12,7 +12,7 @@ type Request = track.Request
 // Hold is the known reason why a job does not compete (track.Hold).
 type Hold = track.Hold
 
-// Prior has the errors of simulations of other clusters, from which forecasts start (ensemble.Prior).
+// Prior has the errors of simulations on other clusters, which the first forecasts use (ensemble.Prior).
 type Prior = ensemble.Prior
 
 // PoolConfig is the configuration of a pool (pools.PoolConfig).
@@ -30,10 +30,10 @@ type Nodes = pools.Nodes
 // NodeGroup is a group of equal nodes of a pool.
 type NodeGroup = pools.NodeGroup
 
-// QueueRules are the default use of nodes by jobs of a queue.
+// QueueRules has rules for the jobs of a queue: whether they get whole nodes, and their default memory.
 type QueueRules = pools.QueueRules
 
-// Pivot is a running job whose end a start depends on.
+// Pivot is a running job on whose end the start of a job or request depends.
 type Pivot = pools.Pivot
 
 // Kept is the limit that keeps a request from starting at once (pools.Kept).

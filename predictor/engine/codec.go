@@ -29,8 +29,8 @@ func (e *Engine) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary restores an engine that MarshalBinary saved. The receiver must be a new engine of the same
-// configuration, which then gives the same answers. An error is a *codec.Error and leaves the engine unchanged. State
-// with other levels or features gives codec.ErrConfig.
+// configuration. It then gives the same answers as the saved one. An error is a *codec.Error and leaves the engine
+// unchanged. State with other levels, experts or features gives codec.ErrConfig.
 func (e *Engine) UnmarshalBinary(data []byte) error {
 	fresh, err := New(e.cfg)
 	if err != nil {
@@ -161,7 +161,7 @@ func codeFitted(s *codec.Codec, all *map[class]uniformlog.Model) {
 		codeClass(s, c)
 		m := (*all)[*c]
 		s.Finite(&m.B0, &m.B1)
-		if s.Reading { // a map that is saved must not change, because views may read it
+		if s.Reading { // saving must not write the map, because views may read it
 			(*all)[*c] = m
 		}
 	})

@@ -23,7 +23,8 @@ func (v *View) MarshalBinary() ([]byte, error) {
 }
 
 // RestoreView restores a view that View.MarshalBinary saved. The view must come from this engine, or from the engine
-// that this one was restored from. The restored view gives the same answers. The error is a *codec.Error.
+// that this one was restored from. The restored view gives the same forecasts, unless the limits have changed since.
+// The error is a *codec.Error.
 func (e *Engine) RestoreView(data []byte) (*View, error) {
 	v := &View{}
 	if err := codec.Load(viewKind, version, data, v.fields); err != nil {
@@ -140,7 +141,8 @@ func (v *View) codeUsers(s *codec.Codec) {
 	}
 }
 
-// codePools reads or writes each pool once, the whole machine first, followed by the pool numbers of the queues.
+// codePools reads or writes each pool once, the whole machine first. For each queue, the number of its pool in this
+// list follows.
 func (v *View) codePools(s *codec.Codec) {
 	all := []*pools.Facts{v.whole}
 	number := map[*pools.Facts]int{}

@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Copy returns an engine that continues like this one. Events of the copy do not change the original. A copy shares
-// the rows of waits (most of the memory), the trees and a running training, which a restored engine does not. So a
-// copy is meant for a few events, and is then discarded. It must be closed before the original.
+// Copy returns an engine that continues like this one. Events of the copy do not change the original. Unlike a restored
+// engine, the copy shares the rows of waits (most of the memory), the trees and a running training with the original.
+// It is meant for a few events, and is then discarded. It must be closed before the original.
 func (e *Engine) Copy() (*Engine, error) {
 	c, err := New(e.cfg)
 	if err != nil {

@@ -31,10 +31,11 @@ type Config struct {
 	Order       []string
 	// Levels are the quantile levels of forecasts, in rising order.
 	Levels []float64
-	// Rows is the number of newest waits on which trees are trained, 60,000 by default.
+	// Rows is the number of newest waits on which trees are trained, 60,000 by default. The actual number is up to a
+	// tenth larger.
 	Rows int
 	// First is the number of waits after which trees are first trained, 300 by default. Growth is the relative growth
-	// of the rows after which they are trained again, 0.1 by default.
+	// of the rows after which trees are trained again, 0.1 by default.
 	First  int
 	Growth float64
 	// Every is the number of waits after which trees are trained again, for experiments. If it is 0, Growth decides,
@@ -52,7 +53,7 @@ type Config struct {
 	Steady bool
 	// Rate is the step of the correction, see conformal.Config.
 	Rate float64
-	// Downey enables Downey's predictors, which take about 1 ms with a hundred waiting jobs.
+	// Downey enables Downey's predictors, which take about 1 ms for each forecast with a hundred waiting jobs.
 	Downey bool
 	// If Synchronous is true, training and simulation run on all cores while the caller waits. Otherwise they run in
 	// the background on all cores but one, and on that core too while the caller waits for them. The forecasts are
@@ -61,7 +62,7 @@ type Config struct {
 	// Cores is the number of processors for the engine and its caller, runtime.GOMAXPROCS by default. It does not
 	// change forecasts.
 	Cores int
-	// Prior has the errors of the simulation on other clusters, from which forecasts start. By default it has the
+	// Prior has the errors of the simulation on other clusters, which the first forecasts use. By default it has the
 	// errors of all measured logs, see ensemble.MeasuredPrior.
 	Prior *ensemble.Prior
 	// Without lists the groups of features that are unknown (NaN) in all rows, see FeatureGroups; for experiments.
@@ -75,8 +76,8 @@ type Config struct {
 	// remembered; 8192 by default. Only users without a waiting or running job are forgotten, the least recently seen
 	// first.
 	Users int
-	// ForgetAfter is the event time after which a user without a job is forgotten, and likewise the runs of a user in a
-	// queue; 0 means never.
+	// ForgetAfter is how long a user without a job is remembered, in event time. The same holds for the runs of a user
+	// in a queue. 0 means without end.
 	ForgetAfter time.Duration
 	// Trees has the settings of the training of trees.
 	Trees boost.Params
@@ -209,21 +210,23 @@ type Forecast struct {
 	// SimulationAge is the age of the looked-up simulation in seconds. It is 0 if the request itself was simulated,
 	// and NaN without a simulation.
 	SimulationAge float64
-	// Blocked has the quantiles, in seconds, of the part of the wait for which limits on running jobs keep the
-	// request from starting. Eligible has the quantiles of the rest. Both are nil if no limit applies. Each quantile
-	// is at most the served wait. Kept is the limit that keeps the request now, nil for none.
+	// Blocked has the quantiles, in seconds, of the part of the wait for which limits on running jobs, jobs in
+	// Request.After or a begin time keep the request from competing. Eligible has the quantiles of the rest. Both are
+	// nil if none of these applies. Each quantile is at most the served wait. Kept is the limit that keeps the request
+	// now, nil for none.
 	Blocked, Eligible []float64
 	Kept              *pools.Kept
-	// Further inputs of Cause. begins: the request begins at a future time. waitsForOthers: it waits for other jobs to
-	// end. keptSoon: a limit blocks it in the first simulated seconds. mostlyBlocked: limits block it for half of the
-	// wait in half of the futures.
+	// These are further inputs of Cause. begins: the request may not start before a future instant. waitsForOthers: it
+	// waits for other jobs to end. keptSoon: see pools.Simulated.KeptSoon. mostlyBlocked: in at least half of the
+	// futures, limits or other jobs keep it from competing for at least half of the wait.
 	begins, waitsForOthers, keptSoon, mostlyBlocked bool
-	// Nodes is true if the simulation includes nodes with their resources other than processors. NoRoom is true if
-	// jobs are placed on nodes, and by the time limits no nodes have room for the request now.
+	// Nodes is true if the nodes of the pool are known. The simulation places jobs on them if a resource other than
+	// processors may run short. NoRoom is true if it does so, and the request does not start at once if all jobs run to
+	// their time limits.
 	Nodes, NoRoom bool
 }
 
-// pendingForecast is the forecast made at a submission. Its answers, groups and row are kept until the wait is known.
+// pendingForecast is the forecast made at a submission. Only its track.PendingForecast is kept until the wait is known.
 type pendingForecast struct {
 	Forecast
 	track.PendingForecast
@@ -256,7 +259,7 @@ func (e *Engine) SetPriorities(now float64, p *fairshare.Priorities) {
 }
 
 // SetOutages sets all outages of a pool, by the name in PoolConfig. They replace the earlier ones. Impossible outages
-// are left out.
+// are left out, and all after the first 64 by their beginning.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }
 
 // SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if they are unknown. Simulations place jobs on

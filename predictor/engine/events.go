@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// tick advances the time to an instant and returns the time. Time never goes back, and NaN leaves it unchanged.
+// tick advances the time to an instant, and with it the tracker and the pools. It returns the time. Time never goes
+// back, and NaN leaves it unchanged.
 func (e *Engine) tick(now float64) float64 {
 	if before := e.tracker.Clock; now > before { // false for NaN
 		e.tracker.Clock = math.Max(-track.Farthest, math.Min(now, track.Farthest))
@@ -23,8 +24,8 @@ func (e *Engine) tick(now float64) float64 {
 	return e.tracker.Clock
 }
 
-// done finishes an event of a pool. Background results that are due at this number of events take effect now, before
-// any further forecast.
+// done finishes an event of a pool; nil if the pool is unknown. Tables that are due at this number of events take
+// effect now, before any further forecast.
 func (e *Engine) done(p *pools.Pool) {
 	e.events++
 	e.checkCapacity(p)
@@ -52,9 +53,9 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	return g.delayed(r.Delay(now))
 }
 
-// SubmitAt records a late submission: the job's size or queue became known only at now. The job is forecast from the
-// kept view of the instant of its submission, and then counts as waiting since that instant. If it has started
-// meanwhile, call Start afterwards.
+// SubmitAt records a late submission: the job's size or queue became known only at now. The job is forecast from v, the
+// kept view of the instant at which it was submitted. It then counts as waiting since that instant. If v is nil, the
+// job counts as submitted at now. If it has started meanwhile, call Start afterwards.
 func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Request) Forecast {
 	if v == nil {
 		return e.Submit(now, id, r)
@@ -83,7 +84,8 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 }
 
 // WithEarlier returns a view with further waiting jobs: those that were submitted by an instant but became known only
-// after the view was made. The view is for the forecast of the job with this id and queue, which SubmitAt then submits.
+// after the view was made. It returns v itself if there are none. The view is for the forecast of the job with this id
+// and queue, which SubmitAt then submits.
 func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string) *View {
 	if v == nil || v.entered == e.tracker.Entered {
 		return v
@@ -112,8 +114,9 @@ func (e *Engine) observe(v *View, id uint64, r *track.Request) {
 	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r, nil).ranked(nil))
 }
 
-// enter adds a job that has been waiting since its submission. If it has no forecast, only facts are learnt from its
-// start. Nothing is learnt from a job with a future begin time, because such a job does not wait for processors.
+// enter adds a job that has been waiting since its submission. g is its forecast or only its row of features. If g is
+// nil, only facts are learnt from its start. Nothing is learnt from the wait of a job with a begin time after its
+// submission, because such a job does not wait for processors.
 func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pendingForecast) {
 	later := r.Delay(submitted) > 0
 	r.Begin = 0
@@ -143,7 +146,8 @@ func (e *Engine) follow(j *track.Job, g *pendingForecast) {
 	}
 }
 
-// queue returns the queue of a name. A new queue is reported to the detector of changes.
+// queue returns the queue with a name, and creates it if necessary. After the first training of trees, new queues are
+// reported to the monitor of changes.
 func (e *Engine) queue(name string) *track.Queue {
 	q, fresh, forgotten := e.tracker.Queue(name)
 	for _, name := range forgotten {
@@ -165,7 +169,7 @@ func (e *Engine) compete(now float64, j *track.Job) {
 	e.pools.Touch(j.QueueState)
 }
 
-// retire removes a job from the competing ones.
+// retire removes a job from the competing ones, and sets its new state.
 func (e *Engine) retire(j *track.Job, to track.JobState) {
 	e.tracker.Retire(j, to)
 	e.pools.Touch(j.QueueState)
@@ -241,8 +245,8 @@ func (e *Engine) run(now float64, j *track.Job) {
 	e.pools.Started(j.QueueState)
 }
 
-// learnFacts learns from a wait everything for which no forecast of the wait is needed. It returns the logarithm of the
-// wait.
+// learnFacts adds a wait to the statistics and to the histories of QBETS, which need no forecast of the wait. It
+// returns ln(wait + 60 s).
 func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	wait := now - j.Submit
 	z := waittime.Log(wait)
@@ -255,8 +259,8 @@ func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 // learnt returns the number of waits that have been learnt from.
 func (e *Engine) learnt() int { return e.learner.Seen + e.withoutRow }
 
-// learn learns from the wait of a job whose row of features was kept: the facts, the rules of starts, the errors of the
-// simulation, the trees and the online experts.
+// learn learns from the wait of a job whose row of features was kept. The wait goes to the statistics, the rules of
+// starts, the errors of the simulation, the trees and the online experts.
 func (e *Engine) learn(now float64, j *track.Job) {
 	z := e.learnFacts(now, j)
 	e.pools.LearnWait(j.ID, z)
@@ -273,7 +277,7 @@ func (e *Engine) learn(now float64, j *track.Job) {
 	e.ensemble.Learn(j.Queue, j.Pending, row, z)
 }
 
-// stop removes a job from the running ones.
+// stop removes a job from the running ones, and sets its new state.
 func (e *Engine) stop(j *track.Job, to track.JobState) {
 	e.tracker.Stop(j, to)
 	e.pools.TouchLimited(j)
@@ -327,7 +331,7 @@ func (e *Engine) drop(now float64, j *track.Job) {
 	e.forget(j)
 }
 
-// Lost records that a waiting or running job is gone with an unknown lifetime.
+// Lost records that a waiting or running job is gone. The lifetime of a running job is then unknown.
 func (e *Engine) Lost(now float64, id uint64) {
 	j := e.tracker.Jobs[id]
 	if j == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// vacancy adds the time at which the request would fit, and the numbers of free processors in an hour and in four
-// hours.
+// vacancy adds the time until the request would fit, and the numbers of free processors in an hour and in four hours:
+// first if all jobs run to their limits, then if all run as long as expected.
 func (r *featureRow) vacancy() {
 	v := r.pool.Vacancy(r.Instant, &r.Request, &r.scratch.Scratch)
 	for _, by := range [...]pools.VacancyBy{v.ByLimits, v.ByExpected} {
@@ -22,8 +22,8 @@ func (r *featureRow) fitting() {
 		w.OfQueue.Jobs, logOf(w.OfQueue.Oldest), float64(r.pool.Free(r.Instant))-w.SmallerProcs)
 }
 
-// waitersBySize adds the number of waiting jobs that are larger than the request, and the waits so far of these, of the
-// others and of all.
+// waitersBySize adds the number of waiting jobs that are larger than the request and their longest wait so far. It also
+// adds the longest and the shortest wait so far of the others, and the mean of all.
 func (r *featureRow) waitersBySize() {
 	w := &r.waiters
 	r.add(w.Larger.Jobs, logOf(w.Larger.Oldest), logOf(w.Smaller.Oldest), logOf(w.Smaller.Newest), logOf(w.MeanAge))
@@ -34,7 +34,7 @@ type newestKind struct {
 	last        *track.StartRecord // the newest start
 	submit      float64            // the latest submission of the jobs that started
 	starts      float64            // the number of starts in the last six hours
-	least, most float64            // the extreme waits in the last six hours, as logarithms
+	least, most float64            // the extreme waits of the last six hours and of the newest start, as logarithms
 }
 
 // add adds a start. recent is true if the start is of the last six hours. The newest start must be added first.

@@ -29,7 +29,7 @@ type scratch struct {
 	heads   heads
 	row     []float32 // the features of the newest request
 	wide    []float64 // the same features as float64
-	ranks   []uint16  // the ranks of the features
+	ranks   []uint16  // scratch memory of training.Trees.Predict
 	request resolvedRequest
 	ranked  pools.RankedRequest
 }
@@ -37,8 +37,8 @@ type scratch struct {
 // forget drops the request, which refers to facts of its view.
 func (c *scratch) forget() { c.request, c.ranked = resolvedRequest{}, pools.RankedRequest{} }
 
-// forecast returns the forecast of a request: those of all experts, and their combination after its correction. The row
-// of features is in the scratch memory, see keepRow.
+// forecast returns the forecasts of all experts for a request, and their combination, which w weights and corrects. The
+// row of features stays in the scratch memory, see keepRow.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r, &c.request), unasked()
 	defer c.forget()
@@ -86,7 +86,8 @@ func unasked() *pendingForecast {
 // of 24 futures.
 const rowReplicas = 8
 
-// rowOf collects the features of a request without a forecast, and the answers of the experts that the features need.
+// rowOf returns the row of features of a request, and the answers of the experts that the features need. It makes no
+// forecast.
 func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	j, g := v.resolve(r, &c.request), unasked()
 	defer c.forget()
@@ -99,14 +100,14 @@ func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	return g
 }
 
-// keepRow copies the row of features of a forecast out of the scratch memory.
+// keepRow copies the row of features from the scratch memory into the forecast.
 func (g *pendingForecast) keepRow(c *scratch) {
 	g.Row = make([]float32, len(c.row)) // slices.Clone would reserve more memory, for tens of thousands of rows
 	copy(g.Row, c.row)
 }
 
-// basis returns the name of the main expert behind a forecast: of the experts with an answer, the one that knows most.
-// It is empty if no expert has an answer.
+// basis returns the name of the main expert behind a forecast: the first one with an answer, in a fixed order of
+// preference. It is empty if no expert has an answer.
 func (g *pendingForecast) basis() string {
 	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation,
 		ensemble.RecentWaits, ensemble.Limits}
@@ -125,10 +126,11 @@ func (g *pendingForecast) basis() string {
 	return ""
 }
 
-// linearLeast is the number of waits from which on the linear quantiles are the basis of a forecast without trees.
+// linearLeast is the number of learnt waits from which on basis prefers the linear quantiles to the simulation and to
+// the recent waits.
 const linearLeast = 30
 
-// addTrees adds the forecasts of the trees of all levels for a request to the queue with a code.
+// addTrees adds the forecasts of both sets of trees for a row of features. queue is the code of the request's queue.
 func (v *View) addTrees(queue int, row []float64, g *pendingForecast, c *scratch) {
 	if v.trees.Models == nil {
 		return
@@ -140,7 +142,7 @@ func (v *View) addTrees(queue int, row []float64, g *pendingForecast, c *scratch
 	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = unlogAll(all), unlogAll(recent)
 }
 
-// serve combines the experts' forecasts and corrects the result.
+// serve combines the experts' forecasts, mixes in the early forecast (ensemble.Mix), and corrects the result.
 func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineExperts) {
 	levels := len(v.Levels)
 	g.Answers = make([]float64, levels*ensemble.Count)
@@ -175,8 +177,9 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	}
 }
 
-// addBounds adds the bounds of QBETS for the request's queue and size, or if these are unknown for its queue, or for
-// all jobs.
+// addBounds adds QBETS's bound at each level. It is the bound for the request's queue and size class, if that is
+// unknown the one for the queue, and otherwise the one for all jobs. Without any bound at some level, QBETS has no
+// forecast.
 func (v *View) addBounds(j *resolvedRequest, g *pendingForecast) {
 	out := make([]float64, len(v.Levels))
 	for i, level := range v.Levels {
@@ -202,7 +205,7 @@ func (v *View) addBounds(j *resolvedRequest, g *pendingForecast) {
 	g.Experts[ensemble.QbetsBound] = out
 }
 
-// addRecent adds the quantiles of the newest waits of similar jobs, and the user's last wait.
+// addRecent adds the quantiles of the newest waits in the request's queue and size class, and the user's last wait.
 func (v *View) addRecent(j *resolvedRequest, g *pendingForecast) {
 	if s := j.queue.Sizes[j.size]; s != nil && len(s.Lately) > 0 {
 		out := make([]float64, len(v.Levels))
@@ -286,8 +289,8 @@ func appendWide(out []float64, row []float32) []float64 {
 	return out
 }
 
-// addCorrected adds the simulation's median plus each quantile of the simulation's past errors, all on the logarithmic
-// scale.
+// addCorrected adds, for each level, the simulation's median corrected by the quantile of the simulation's past errors
+// at this level. The two are added on the logarithmic scale.
 func (v *View) addCorrected(g *pendingForecast) {
 	q := g.Experts[ensemble.Simulation]
 	if q == nil || v.errors == nil {

@@ -17,18 +17,18 @@ import (
 type featureGroup struct {
 	name     string
 	features []string
-	linear   bool // linear quantiles also use them
+	linear   bool // true if the linear quantiles use the features, too
 	// write adds the features of a request to its row, in their order.
 	write func(*featureRow)
 }
 
-// These groups are not features but rules of the simulations.
+// These groups have no features. Without them simulations ignore the gates and the fitted priorities.
 const (
 	withoutGates    = "gates"
 	withoutPriority = "priority"
 )
 
-// featureGroups returns all groups, in the order of a row.
+// featureGroups returns all groups but that of the oracle, in the order of a row.
 func featureGroups() []featureGroup {
 	return []featureGroup{
 		{"request", []string{
@@ -98,7 +98,7 @@ func featureGroups() []featureGroup {
 			"until_peak", "peak_share", "until_half_of_starts", "until_tenth_of_starts",
 		}, false, (*featureRow).clock},
 		{"orders", orderNames(), false, (*featureRow).orders},
-		// The groups below are not features but rules of the scheduler in simulations.
+		// The groups below have no features.
 		{withoutGates, nil, false, func(*featureRow) {}},
 		{withoutPriority, nil, false, func(*featureRow) {}},
 	}
@@ -123,7 +123,8 @@ type features struct {
 	oracle  func(id uint64) float64
 }
 
-// newFeatures returns the features without the given groups. The error names an unknown group.
+// newFeatures returns the features, those of an oracle included unless it is nil. Features of the given groups are NaN
+// in all rows. The error names an unknown group.
 func newFeatures(without []string, oracle func(id uint64) float64) (*features, error) {
 	f := &features{groups: featureGroups(), without: slices.Compact(slices.Sorted(slices.Values(without))),
 		oracle: oracle}
@@ -150,7 +151,7 @@ type featureRow struct {
 	*View
 	*resolvedRequest
 	experts *expertFeatures
-	similar *track.SimilarFacts // facts about the jobs of its queue and size class
+	similar *track.SimilarFacts // facts about the jobs of the request's queue and size class
 	// queueSmaller counts the waiting jobs of the queue that are not larger than the request.
 	queueSmaller track.Amount
 	scratch      *scratch
@@ -281,7 +282,8 @@ func (r *featureRow) orders() {
 	r.addUnknown(pools.OrderCount())
 }
 
-// favored counts the waiting jobs of the queue and of all queues whose recent waits are not longer.
+// favored counts the waiting jobs of the queue q, and those of all queues with a mean of recent waits that is not
+// longer than that of q.
 func (v *View) favored(q *track.QueueFacts) track.Amount {
 	mine := q.Recent.Slow.Value()
 	out := q.WaitingCounts.Total

@@ -23,7 +23,7 @@ type heads struct {
 // headLaws holds the laws of lifetimes for Downey's methods.
 type headLaws struct {
 	classes map[class]*classLaw
-	fitted  map[class]uniformlog.Model // never changed
+	fitted  map[class]uniformlog.Model // replaced, never changed
 }
 
 // class is a class of jobs as in Downey 1996, section 3: a queue's sequential or parallel jobs. The empty queue means
@@ -33,7 +33,7 @@ type class struct {
 	sequential bool
 }
 
-// classLaw is the law of a class, with the number of jobs that have ended since it was fitted.
+// classLaw has the newest lifetimes of a class, and the number of jobs that have ended since a law was fitted to them.
 type classLaw struct {
 	window *uniformlog.Window
 	stale  int
@@ -41,7 +41,7 @@ type classLaw struct {
 
 const (
 	lawWindow = 5000 // the number of lifetimes to which a law is fitted
-	lawStale  = 50   // the number of jobs that end before the law is fitted again
+	lawStale  = 50   // a law is fitted again when more jobs than this have ended
 	lawLeast  = 20   // the minimum number of lifetimes for a law
 	// headsAhead is the maximum number of waiting jobs ahead that count. With more the case is far from Downey's, and
 	// the cost grows.
@@ -56,12 +56,12 @@ func classesOf(queue string, procs int) [2]class {
 	return [2]class{{queue, procs == 1}, {"", procs == 1}}
 }
 
-// instant is an event time as a time.Time.
+// instant converts an event time to a time.Time.
 func instant(seconds float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// ended adds a lifetime, and fits the outdated laws again.
+// ended adds the lifetime of a job that ends to the classes of the job, and fits their laws again if they are outdated.
 func (h *headLaws) ended(j *track.Job, now float64) {
 	for _, c := range classesOf(j.Queue, j.Procs) {
 		l := h.classes[c]
@@ -90,7 +90,8 @@ func (h *headLaws) ended(j *track.Job, now float64) {
 	}
 }
 
-// lawOf returns the law of a job's class. If the class has too few jobs, it returns the law of all queues.
+// lawOf returns the law of the class of jobs with the given queue and size. If that class has no law, it returns the
+// law of the same class over all queues, and false if there is none either.
 func (v *View) lawOf(queue string, procs int) (headqueue.Lifetime, bool) {
 	for _, c := range classesOf(queue, procs) {
 		if m, ok := v.laws[c]; ok {

@@ -10,7 +10,7 @@ import (
 
 // split computes the quantiles of the two parts of the served wait, blocked and eligible, from the simulated futures.
 // shares are the blocked shares of the futures' waits, sorted by wait. Each future is mapped to the served wait of the
-// same rank, so that the parts of a wait add up to the served wait.
+// same rank, so that the parts of a wait add up to the served wait. split also sets mostlyBlocked.
 func (g *pendingForecast) split(levels, shares []float64) {
 	if len(shares) == 0 {
 		return
@@ -49,10 +49,10 @@ func (g *pendingForecast) split(levels, shares []float64) {
 	}
 }
 
-// notBefore raises the served quantiles to the quantiles of the simulated time for which limits or other jobs keep
-// the request from competing. Most experts ignore limits and other jobs, and could outvote the simulation while
-// little is learnt. Learning uses the quantiles before this change, so that experts are judged by their own
-// forecasts.
+// notBefore raises the served quantiles to the quantiles of the simulated time for which limits or other jobs keep the
+// request from competing. Most experts ignore limits and other jobs, and could outvote the simulation while little is
+// learnt. Learning uses the quantiles before this change, which notBefore keeps in g.learnt. So experts are judged by
+// their own forecasts.
 func (g *pendingForecast) notBefore(blocked []float64) {
 	g.learnt = g.Quantiles
 	if g.Quantiles == nil || blocked == nil {
@@ -94,8 +94,8 @@ func (f *Forecast) delayed(seconds float64) Forecast {
 	return out
 }
 
-// parts splits a wait of which a share is blocked. If the wait has no end, a part of it has no end either, unless
-// that part is empty.
+// parts splits a wait into the given blocked share and the rest. If the wait is infinite, each part that is not empty
+// is infinite, too.
 func parts(wait, share float64) (blocked, eligible float64) {
 	if share > 0 {
 		blocked = wait * share
@@ -106,7 +106,8 @@ func parts(wait, share float64) (blocked, eligible float64) {
 	return blocked, eligible
 }
 
-// quantileBetween returns a quantile of sorted waits. Each wait stands for the middle of its rank.
+// quantileBetween returns a quantile of sorted waits. Of n waits, number i from 0 is the quantile at (i + 0.5)/n.
+// Between these levels it interpolates linearly.
 func quantileBetween(sorted []float64, level float64) float64 {
 	at := math.Max(0, math.Min(level*float64(len(sorted))-.5, float64(len(sorted)-1)))
 	low := int(at)
@@ -124,7 +125,7 @@ func quantileBetween(sorted []float64, level float64) float64 {
 //   - a begin time, or jobs that must end before the start;
 //   - a limit that blocks the request now, or in the first simulated seconds when jobs ahead have started;
 //   - the jobs ahead;
-//   - a limit that blocks the request for half of the wait in half of the futures;
+//   - a limit that, in at least half of the futures, blocks the request for at least half of the wait;
 //   - the running jobs.
 func (f *Forecast) Cause() job.Cause {
 	switch {

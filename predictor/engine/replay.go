@@ -13,8 +13,8 @@ import (
 // its job:
 //
 //   - Everything is learned from the newest jobs.
-//   - From a sample of the older jobs two things are learned: their row of features, for the trees and the linear
-//     quantiles, and the error of the simulation.
+//   - From a sample of the older jobs three more things than facts are learned: their row of features, for the trees
+//     and the linear quantiles, the error of the simulation, and the order of starts.
 //   - From the other jobs only facts are learned. Queues, users, lifetimes, policies, arrivals and the histories of
 //     waits learn from all jobs alike.
 //
@@ -41,7 +41,7 @@ const (
 	replayGrowth = .25
 )
 
-// Forecasts returns the number of submissions that are forecast, at the end of the replay.
+// Forecasts returns the number of submissions that are forecast. They are the last ones of the replay.
 func (r Replay) Forecasts() int {
 	r = r.withDefaults()
 	return min(r.Submissions, r.Newest)
@@ -133,7 +133,7 @@ func (e *Engine) EndReplay() {
 // and EndReplay was not.
 func (e *Engine) Replaying() bool { return e.replay.active() }
 
-// setGrowth sets, by the plan, how often trees are trained.
+// setGrowth sets, by the plan, how often trees are trained and whether priorities are fitted.
 func (e *Engine) setGrowth() {
 	e.pools.Priorities.Paused = e.replay.early()
 	switch r := &e.replay; {

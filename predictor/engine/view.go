@@ -29,7 +29,7 @@ type View struct {
 	similar *training.SimilarRows
 	laws    map[class]uniformlog.Model // for Downey's methods; nil if these are not used
 
-	errors    []float64 // errors of the simulation, at the levels; nil if too few are known
+	errors    []float64 // quantiles of the simulation's errors, by level; nil if too few are known
 	early     [ensemble.EarlyClasses]ensemble.EarlyForecast
 	drifts    []ensemble.Drift
 	template  *ensemble.ExpertTemplate
@@ -68,10 +68,11 @@ func (v *View) LastRequest(user string) (track.Request, bool) {
 }
 
 // ShareFactor returns the factor of fair share that the scheduler computed last for a user in an account, NaN if
-// unknown. With an empty account, the account that the user has used most counts.
+// unknown. With an empty account it is the factor of the user in the account in which the user has the highest usage.
 func (v *View) ShareFactor(account, user string) float64 { return v.moves.ShareFactor(account, user) }
 
-// resolve looks up the classes and indices of a request. The result is in the given memory; nil for new memory.
+// resolve adds the classes of a request, and the facts about its queue and user. It writes the result to j, or to new
+// memory if j is nil.
 func (v *View) resolve(r *track.Request, j *resolvedRequest) *resolvedRequest {
 	if j == nil {
 		j = new(resolvedRequest)
@@ -95,8 +96,8 @@ func (v *View) resolve(r *track.Request, j *resolvedRequest) *resolvedRequest {
 	return j
 }
 
-// withLinked returns a view that includes the jobs on which a request depends, if those became known after the view
-// was made.
+// withLinked returns a view that also has those jobs on which a request depends that are not in its pool, because they
+// became known later for example.
 func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
 	linked := v.poolOf(r.Queue).Linked(t, r.After)
 	if len(linked) == 0 {
@@ -107,8 +108,8 @@ func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
 	return &w
 }
 
-// ranked returns a request with the further inputs of simulations. The result is in the given memory; nil for new
-// memory.
+// ranked returns a request with the further inputs of simulations. It writes the result to r, or to new memory if r is
+// nil.
 func (j *resolvedRequest) ranked(r *pools.RankedRequest) *pools.RankedRequest {
 	if r == nil {
 		r = new(pools.RankedRequest)
@@ -125,7 +126,7 @@ func (v *View) ranked(r *track.Request) *pools.RankedRequest {
 	return v.resolve(&clean, nil).ranked(nil)
 }
 
-// poolOf returns the pool of a queue.
+// poolOf returns the pool of a queue, or the whole machine if the pool is unknown.
 func (v *View) poolOf(queue string) *pools.Facts {
 	if f := v.pools[queue]; f != nil {
 		return f
@@ -169,7 +170,7 @@ func (e *Engine) View(now float64) *View {
 	return v
 }
 
-// queueView returns baseView with the pool of a queue.
+// queueView returns baseView with the pool of one queue only.
 func (e *Engine) queueView(now float64, queue string) *View {
 	v := e.baseView(now)
 	if p := e.pools.Of[queue]; p != nil {

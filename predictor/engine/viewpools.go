@@ -121,5 +121,5 @@ func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 // restored view does not have them.
 func (v *View) StartRules(queue string) pools.StartRules { return v.start[v.poolOf(queue)] }
 
-// AllStartRules returns the rules of all pools.
+// AllStartRules returns the rules of all pools and of the whole machine, in no particular order.
 func (v *View) AllStartRules() []pools.StartRules { return slices.Collect(maps.Values(v.start)) }

@@ -21,7 +21,8 @@ const (
 	day  = 86400.
 	week = 7 * day
 
-	// mostWeeks is the number of newest weeks that futures repeat. Further futures begin again with the newest week.
+	// mostWeeks is the maximum number of newest weeks that futures repeat. Further futures begin again with the newest
+	// week.
 	mostWeeks = 8
 	// A future repeats at most arrivalsPerJob submissions for each job of the pool, or leastArrivals if that is more.
 	// That is enough to fill the pool several times.
@@ -33,10 +34,11 @@ const (
 	// of counting n arrivals, 1/sqrt(n), comes in addition.
 	rateError = .8
 	// goesOn is the median, over the futures of a young cluster, of the time for which arrivals continue as before,
-	// divided by the time observed so far. A load that was observed for minutes need not last for hours. The law
-	// u/(1-u) is that of the remaining life of something observed at a random time of its life (J. Gott, "Implications
-	// of the Copernican principle for our future prospects", Nature 363, 1993). Its median is 1. The value 1/20 had the
-	// least loss on loads of 300 jobs on a real Slurm, which end after these jobs.
+	// divided by the time observed so far. A load that was observed for minutes need not last for hours. For u uniform
+	// in (0, 1), u/(1-u) has the law of the remaining life, divided by the life so far, of something that is observed
+	// at a random time of its life (J. Gott, "Implications of the Copernican principle for our future prospects",
+	// Nature 363, 1993). Its median is 1. The value 1/20 had the least loss on loads of 300 jobs on a real Slurm, which
+	// end after these jobs.
 	goesOn = .05
 )
 
@@ -47,7 +49,7 @@ type comers struct {
 	ranks map[int]int      // ranks of arrivals, by code of the pool's queues
 	users map[comerKey]int // ranks of users' waiting jobs, if priorities count
 	most  int              // the maximum number of submissions that a future repeats, other pools' included
-	whole bool             // the pool has all queues
+	whole bool             // true if all submissions are to the pool, and their ranks are 0
 	waits map[int]float32  // means of ln(wait + 60 s), by code of the pool's queues
 	// owners has the owner (see projection) of each user, by the user's number, if priorities change. typical has, by
 	// code of a queue, the owner of the job from which the queue's rank comes.

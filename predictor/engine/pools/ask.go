@@ -66,7 +66,7 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 }
 
 // PivotsOfJob returns the running jobs on whose ends the start of a waiting job depends. The job is given by its queue
-// and id. The result is nil if no such job waits, or if it is not among the first jobs of a large pool.
+// and id. The result is nil if no such job waits, or if it is not among the first PivotStarts jobs of a large pool.
 func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []Pivot {
 	if f.Large {
 		t := f.Surfaces[queue]
@@ -95,7 +95,8 @@ const places = 16
 
 // place returns the rank at which a surface simulates a request. Without a fitted priority it is the request's own
 // rank. With one, the waiting jobs are sorted by rank and divided into groups of equal size (see places). The result is
-// then the rank of the last job in the last group that is wholly ahead of the request.
+// then the rank of the last job in the last group that is wholly ahead of the request. If there is no such group, it is
+// a rank before all waiting jobs.
 func (f *Facts) place(at float64, r *RankedRequest) int {
 	mine := f.rankOfRequest(at, r)
 	if f.fitted == nil || len(f.Waiting) == 0 {
@@ -129,8 +130,8 @@ func (f *Facts) surface(at float64, rank int, owner int32, without uint64, known
 	})
 }
 
-// playAll simulates futures of a state for all requests at a place in the queue, with behind jobs behind that place. It
-// returns nil if that is impossible.
+// playAll simulates futures of a state for all requests at a place in the queue. behind is the number of waiting jobs
+// behind that place. It returns nil if the simulation is impossible.
 func playAll(s *forward.State, place forward.Ranked, behind int) *forward.Surface {
 	o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Ranked: place, Behind: behind, Plain: true}
 	surface, err := forward.NewSurface(context.Background(), s, o)

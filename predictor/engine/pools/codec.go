@@ -225,7 +225,8 @@ func codeShares(s *codec.Codec, all *[]share, c *pivotCounts) {
 	}
 }
 
-// CodePools reads or writes the configured and learned pools, and the surfaces of large ones.
+// CodePools reads or writes the configured and learned pools, with outages and nodes, the tables of large pools, and
+// the learners of policies.
 func (m *Machine) CodePools(s *codec.Codec) {
 	p := m
 	codec.Map(s, &p.configuredPools, func(t *PoolConfig) {

@@ -51,7 +51,8 @@ func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64
 }
 
 // Linked returns the jobs that are named in after (see track.Request.After), and the jobs for which these wait in turn.
-// It returns only jobs that f lacks because they became known after f was made.
+// It returns only jobs that f lacks, for example because they became known after f was made. For a large pool it
+// returns none.
 func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
 	if after == "" || f.Large {
 		return nil

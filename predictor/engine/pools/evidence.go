@@ -58,7 +58,8 @@ func unknownWaiters() Waiters {
 		MeanAge: nan}
 }
 
-// Free returns the processors that are free at an instant; it is negative if more are in use than the capacity.
+// Free returns the number of processors that are free at an instant: the capacity without outages, minus those in use.
+// It may be negative.
 func (f *Facts) Free(at float64) int { return f.Procs - int(f.inUse.Procs) - away(f.outages, at) }
 
 // Waiters counts the waiting jobs relative to a request of the user with the given number.

@@ -97,7 +97,8 @@ func (f *Facts) KeptBeside(at float64, r *RankedRequest, others map[joblimits.Ke
 	return false
 }
 
-// AddBounds adds the amounts of a job with the given bounds and time limit to the sums in to, which are by limit.
+// AddBounds adds the amounts of a job, with the given bounds and time limit, to the sum for each limit that the job
+// counts in.
 func AddBounds(to map[joblimits.Key]joblimits.Amounts, bounds []joblimits.Bound, limit float64) {
 	for i := range bounds {
 		has := to[bounds[i].Key]

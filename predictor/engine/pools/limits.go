@@ -18,7 +18,8 @@ type limitUse struct {
 
 type limitUses map[joblimits.Key]*limitUse
 
-// want adds the amounts that a waiting job with the given bounds and time limit would have.
+// want adds the amounts that a waiting job with the given bounds and time limit would have. It also adds those limits
+// of the job that uses lacks.
 func (uses limitUses) want(bounds []joblimits.Bound, limit float64) {
 	for i := range bounds {
 		b := &bounds[i]
@@ -146,9 +147,9 @@ func holdings(bounds []joblimits.Bound, uses limitUses) (out []forward.Holding) 
 	return out
 }
 
-// bound returns the state of the pool and the request in it, with the gates of surfaces, if surfaces cannot answer
-// for the request. That is so in three cases: limits that may bind apply to the request, the request waits for other
-// jobs, or jobs are placed on nodes. In other cases the returned request is nil.
+// bound returns the state of the pool and the request in it, with the gates of surfaces, if surfaces cannot answer for
+// the request. That is so in three cases: limits that may bind apply to the request, the request waits for other jobs,
+// or jobs are placed on nodes. In other cases, and if the request is larger than the pool, the returned request is nil.
 func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Request) {
 	nodes := f.playsNodes(r)
 	if len(r.Bounds) == 0 && r.After == "" && !nodes || r.Procs > f.most() {

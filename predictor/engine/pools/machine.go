@@ -24,8 +24,8 @@ type Config struct {
 	Order       []string
 	// Levels are the quantile levels of simulations.
 	Levels []float64
-	// If Synchronous is true, simulations run while the caller waits. Cores is the number of processors for
-	// simulation and caller.
+	// If Synchronous is true, tables are made and priorities are fitted while the caller waits, otherwise in the
+	// background. Cores is the number of processors for this work and the caller.
 	Synchronous bool
 	Cores       int
 	// WithoutGates and WithoutPriority disable gates and fitted priorities, for experiments.
@@ -46,8 +46,8 @@ type Machine struct {
 	Priorities *rules.Learners
 	projection projection
 
-	Simulations    int           // number of simulations since the engine was made or restored
-	SimulationTook time.Duration // duration of the newest simulation
+	Simulations    int           // how often tables were made since the engine was made or restored
+	SimulationTook time.Duration // how long the newest tables took
 
 	configuredPools map[string]PoolConfig // by queue
 	outages         map[string][]Outage
@@ -157,7 +157,8 @@ func (p PoolConfig) equal(o PoolConfig) bool {
 		slices.Equal(p.Order, o.Order)
 }
 
-// SetOutages replaces all outages of a pool, by the name in PoolConfig. It leaves out invalid ones.
+// SetOutages replaces all outages of a pool, by the name in PoolConfig. It leaves out invalid ones, and all after the
+// first mostOutages in the order of their beginnings.
 func (m *Machine) SetOutages(name string, outages []Outage) {
 	var all []Outage
 	for _, o := range outages {
@@ -252,8 +253,8 @@ func (m *Machine) Touch(q *track.Queue) {
 }
 
 // TouchLimited invalidates frozen facts when a job starts or ends. It invalidates those of all pools if the job counts
-// in limits or in its owner's fair share, which may span pools, or while jobs wait for the ends of others. Otherwise it
-// does nothing.
+// in limits or if usage counts for fair share, because both may span pools. It also does so while jobs wait for the
+// ends of others. Otherwise it does nothing.
 func (m *Machine) TouchLimited(j *track.Job) {
 	if len(j.Bounds) > 0 || m.projection.usage != nil || m.tracker.Dependent() {
 		m.TouchAll()
@@ -292,8 +293,8 @@ func New(cfg Config, t *track.Tracker) *Machine {
 	}
 }
 
-// Started records the start of a job of a queue. After every relearn starts it takes over the newest learnt pools and
-// policies.
+// Started records the start of a job of a queue, for the highest use of a configured pool. After every 250 starts
+// (relearn) it takes over the newest learnt pools and policies.
 func (m *Machine) Started(q *track.Queue) {
 	if p := m.At(q); p != nil && p.Name != "" {
 		in, _ := m.uses(p)

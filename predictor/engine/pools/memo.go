@@ -19,7 +19,7 @@ type Memo struct {
 }
 
 // Question is the part of a request on which a simulation depends. For Downey's methods the limit is -1, because they
-// ignore limits.
+// ignore limits. For surfaces procs is -1, because they answer for all sizes.
 type Question struct {
 	pool        *Facts
 	procs, rank int

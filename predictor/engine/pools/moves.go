@@ -16,8 +16,8 @@ import (
 type projection struct {
 	priorities *fairshare.Priorities // nil if nothing is known
 	usage      *fairshare.Usage      // nil if usage is not reported
-	// last is the instant of the scheduler's newest computation, in seconds. seen is true if this instant is known,
-	// because priorities changed then. Otherwise it is assumed to be that of the usage report.
+	// last is the instant of the scheduler's newest computation, in seconds. seen is true if this instant is known from
+	// a change of priorities. Otherwise it is assumed that the scheduler computed when SetPriorities was called.
 	last float64
 	seen bool
 	// factors has the fair-share factors of the scheduler's last computation, by owner. It is empty without usage.
@@ -91,7 +91,7 @@ func (p *projection) compute(at float64, running []*track.Job) {
 	p.last, p.frozen = at, nil
 }
 
-// grow passes to add the usage of a running job since the last computation: its owner, the usage per second, and the
+// grow calls add with the usage of a running job since the last computation: the owner, the usage per second, and the
 // seconds. It does nothing if the owner is unknown.
 func (p *projection) grow(j *track.Job, now float64, add func(owner int32, rate, seconds float64)) {
 	if owner := p.priorities.Owner(j.Account, j.User); owner != fairshare.None {
@@ -99,7 +99,7 @@ func (p *projection) grow(j *track.Job, now float64, add func(owner int32, rate,
 	}
 }
 
-// Used records that a running job ends, or is gone.
+// Used records that a running job ends, or is gone. It counts the usage of the job since the last computation.
 func (m *Machine) Used(now float64, j *track.Job) {
 	if p := &m.projection; p.usage != nil {
 		p.grow(j, now, func(owner int32, rate, seconds float64) {
@@ -134,7 +134,7 @@ func (p *PriorityMoves) ShareFactor(account, user string) float64 {
 	return p.factors[owner]
 }
 
-// Moves returns the rules by which priorities change from now on; nil for none.
+// Moves returns a copy of the present inputs of priorities; nil if no rules are known.
 func (m *Machine) Moves() *PriorityMoves {
 	p := &m.projection
 	if p.priorities == nil {
@@ -150,8 +150,8 @@ func (m *Machine) Moves() *PriorityMoves {
 	return p.frozen
 }
 
-// PriorityMoves has what priorities depend on at an instant: the usage, the factors and the time of the scheduler's
-// last computation, and the rules by which priorities change. It is immutable.
+// PriorityMoves has the inputs of priorities at an instant: the usage, the factors and the time of the scheduler's last
+// computation, and the rules by which priorities change. It is immutable.
 type PriorityMoves struct {
 	priorities *fairshare.Priorities
 	usage      *fairshare.Usage
@@ -278,8 +278,8 @@ func (p *PriorityMoves) ageIn(at, since float64) float64 {
 	return p.priorities.Age * p.priorities.AgeFactor(computed-since)
 }
 
-// rankNow returns the rank of a waiting job as of the last computation: the reported priority and its growth with age
-// since then.
+// rankNow returns the rank of a waiting job as of the last computation. It follows from the reported priority and from
+// the growth of the job's age between the report and that computation.
 func (p *PriorityMoves) rankNow(w *Member) int {
 	return w.rank - int(math.Round(p.ageIn(p.last, w.since())-p.ageIn(w.reported, w.since())))
 }
@@ -289,7 +289,8 @@ func (p *PriorityMoves) rankYoung(w *Member) int {
 	return w.rank + int(math.Round(p.ageIn(w.reported, w.since())))
 }
 
-// between returns the change of a job's rank if its owner, which is from, were to. Jobs of a higher rank start later.
+// between returns by how much a job's rank changes if its owner is not the owner from but the owner to. A positive
+// result means a later start.
 func (p *PriorityMoves) between(from, to int32) int {
 	if from == fairshare.None || to == fairshare.None || len(p.factors) == 0 {
 		return 0
@@ -360,7 +361,7 @@ func (r *ranker) Begin(replica int, old forward.Ranking) forward.Ranking {
 	return k
 }
 
-// resized returns n zeros. It reuses the memory of all if that is large enough.
+// resized returns a slice of n zeros. It reuses the memory of the given slice if that is large enough.
 func resized(all []float64, n int) []float64 {
 	if cap(all) < n {
 		return make([]float64, n)

@@ -38,11 +38,12 @@ type NodeGroup struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// QueueRules are the default use of nodes by jobs of a queue.
+// QueueRules has rules for the jobs of a queue.
 type QueueRules struct {
 	// Whole is true if the jobs get whole nodes.
 	Whole bool `json:"whole,omitempty"`
-	// ProcMemory and NodeMemory are the default memory of a job, in bytes per processor and in bytes per node.
+	// ProcMemory and NodeMemory are the default memory of a job, in bytes per processor and in bytes per node. The
+	// larger amount counts.
 	ProcMemory int64 `json:"proc_memory,omitempty"`
 	NodeMemory int64 `json:"node_memory,omitempty"`
 }
@@ -74,7 +75,8 @@ func (m *Machine) nodesOf(p *Pool) *Nodes {
 const mostGroups = 64
 
 // bounded returns the nodes in the form for simulations. If there are too many nodes to place jobs one by one, this
-// form has only totals of groups. It is nil if there are too many groups, or if numbers are invalid.
+// form has only totals of groups. Groups without nodes or processors are left out. The result is nil if no groups or
+// too many groups remain, or if numbers are invalid.
 func (n *Nodes) bounded() *Nodes {
 	out := &Nodes{Totals: n.Totals, Queues: n.Queues}
 	all := 0
@@ -120,7 +122,7 @@ func (n *Nodes) number() {
 }
 
 // numbersOf returns the numbers of the nodes with the given names, which are separated by commas. The number is -1 for
-// a node that is down or belongs to another pool. The result is nil if the nodes are unknown.
+// a node that is down or belongs to another pool. The result is nil if names is empty or the nodes have no numbers.
 func (n *Nodes) numbersOf(names string) []int32 {
 	if n.numbers == nil || names == "" {
 		return nil
@@ -184,9 +186,9 @@ type nodeMost struct {
 	memory      int64
 }
 
-// allow sets d.Classes to the groups that jobs of a queue may use. If GPUs of a type are requested, only groups with
-// GPUs of that type or of an unknown type count, unless there are none. It returns the largest amounts that a single
-// node of these groups has.
+// allow sets d.Classes to the groups that jobs of a queue may use; all groups if none is known to be for the queue. If
+// GPUs of a type are requested, only groups with GPUs of that type or of an unknown type count. If there are no such
+// groups, the type is ignored. allow returns the largest amounts that a single node of the groups in d.Classes has.
 func (n *Nodes) allow(d *forward.Needs, queue, gpuType string) (most nodeMost) {
 	for _, typed := range []bool{d.GPUs > 0 && gpuType != "", false} {
 		for i := range n.Groups {
@@ -210,8 +212,8 @@ func (n *Nodes) allow(d *forward.Needs, queue, gpuType string) (most nodeMost) {
 	return most
 }
 
-// isMemoryHeavy reports whether a job takes a larger share of some node's memory than of its processors. If no job is
-// memory-heavy, processors run short first.
+// isMemoryHeavy reports whether a job takes a larger share of some node's memory than of that node's processors. If no
+// job is memory-heavy, processors run short first.
 func (n *Nodes) isMemoryHeavy(d *forward.Needs, procs int) bool {
 	if d == nil || d.Memory == 0 {
 		return false
@@ -305,7 +307,8 @@ func (n *Nodes) needsOfPast(queue string, j *track.PastJob) *forward.Needs {
 }
 
 // addNodes writes the nodes into a state of the simulator, for a request (nil for none), if simulations place jobs on
-// nodes. The running jobs of the state are f.Running, followed by others.
+// nodes. The running jobs of the state must begin with f.Running. The capacity of the state is raised to that of the
+// nodes.
 func (f *Facts) addNodes(s *forward.State, r *RankedRequest) {
 	if s.Nodes = s.Nodes[:0]; !f.playsNodes(r) {
 		return

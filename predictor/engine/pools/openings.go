@@ -18,7 +18,7 @@ type Openings struct {
 }
 
 // openings returns the largest requests that start at once by the plan of a table, at most one for each time limit. It
-// reduces their sizes to the number of free processors.
+// reduces their sizes to at most the given number of free processors.
 func (t *waitSurface) openings(free int) []forward.Opening {
 	var out []forward.Opening
 	w := t.width()

@@ -16,7 +16,7 @@ const (
 	PivotStarts = 256
 )
 
-// Pivot is a running job on whose end a start depends. In the share Share of the simulated futures, a slightly earlier
+// Pivot is a running job on whose end a start depends. In a part of the simulated futures (Share), a slightly earlier
 // end of this job would make the start earlier by the same time. A slightly earlier end of another running job would
 // not change the start. In the remaining futures the request starts at once, or depends on another event, such as the
 // end of an outage.
@@ -56,7 +56,9 @@ type share struct{ job, futures int }
 const leastFutures = 2
 
 // shares counts how often each root occurs. A root is the index of a job on whose end a start depends, see
-// forward.Sim.Pivots. The most frequent root comes first. Roots of fewer than leastFutures futures are left out.
+// forward.Sim.Pivots. The most frequent root comes first. At most mostPivots roots are returned. A negative root means
+// that the start depends on no job. Roots of fewer than leastFutures futures are left out if there are more futures
+// than that.
 func shares(roots []int32) []share {
 	out := []share{}
 	sorted := slices.Clone(roots)

@@ -30,8 +30,9 @@ type Facts struct {
 	Large        bool
 	Running      []Member // empty for a large pool
 	Waiting      []Member
-	// queued has the simulated waiting jobs: those of Waiting, and held jobs with a known cause. elsewhere has jobs
-	// in other pools that count in limits. limited is true if limits apply to jobs of queued.
+	// queued has the simulated waiting jobs: those of Waiting, and held jobs with a known cause. elsewhere has running
+	// jobs in other pools that count in limits, or for whose ends jobs of this pool wait. limited is true if limits
+	// apply to jobs of queued.
 	queued, elsewhere []Member
 	limited           bool
 	Surfaces          map[string]*waitSurface // tables of a large pool, by queue
@@ -41,7 +42,7 @@ type Facts struct {
 	moves  *PriorityMoves
 	others []ownerRate // usage per second of jobs in other pools, if priorities change
 	gates  *rules.Gates
-	nodes  nodeUse // has no nodes if only processors are simulated
+	nodes  nodeUse // without Nodes if the nodes are unknown
 }
 
 // Member has the attributes of a job for simulations.
@@ -58,7 +59,7 @@ type Member struct {
 	queueWait float32
 	own       int32 // number of waiting jobs of the same user ahead
 	use       track.RecentUse
-	eligible  float64 // earliest possible start of the job, in seconds; 0 for now
+	eligible  float64 // instant before which the job cannot start, 0 for none
 	bounds    []joblimits.Bound
 	// name and array are the names in the job's own request. after has the keys of the jobs that must have ended
 	// before the job may start.
@@ -69,7 +70,7 @@ type Member struct {
 	runs        int // number of successive tasks as which the job is simulated; 0 means 1
 	asks        track.NodeAsks
 	nodeNames   string         // names of the nodes where it runs, separated by commas
-	needs       *forward.Needs // needs of the pool's nodes
+	needs       *forward.Needs // its needs of nodes, see Nodes.needs
 	on          []int32        // numbers of the nodes where it runs
 	owner       int32          // the owner whose usage counts for its priority
 	reported    float64        // when its priority was reported
@@ -312,8 +313,9 @@ func away(outages []Outage, at float64) int {
 	return n
 }
 
-// rankOf returns the place of a request in the pool's order: by its priority if that is known, otherwise by its
-// queue. A lower place means a sooner start.
+// rankOf returns the place of a request in the pool's order. In a pool with priorities it follows from the request's
+// priority, or if that is unknown from the newest job of the queue. In another pool it follows from the queue. A lower
+// place means a sooner start.
 func (f *Facts) rankOf(r *track.Request) int {
 	if f.prioritized && r.Priority > 0 {
 		return rankByPriority(r.Priority)
@@ -432,8 +434,8 @@ func fromBegin(futures []forward.Future, plan, delay float64) float64 {
 	return math.Max(0, plan-delay)
 }
 
-// blockedQuantiles returns the quantiles, in seconds, of the part of a wait for which limits keep the request from
-// starting.
+// blockedQuantiles returns the quantiles, in seconds, of the part of a wait for which limits or other jobs keep the
+// request from competing.
 func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 	blocked := make([]float64, len(futures))
 	for i := range futures {
@@ -451,9 +453,9 @@ func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 // the cause of its wait is never reported.
 const settling = 3
 
-// keptSoon reports whether limits keep the request from starting for most of the first seconds of its wait. In at least
-// half of the futures with a wait of at least settling, they must do so for three quarters of forward.SoonSeconds, or
-// of the wait if that is shorter.
+// keptSoon reports whether limits or other jobs keep the request from competing for most of the first seconds of its
+// wait. In at least half of the futures with a wait of at least settling, they must do so for three quarters of
+// forward.SoonSeconds, or of the wait if that is shorter.
 func keptSoon(futures []forward.Future) bool {
 	waits, kept := 0, 0
 	for _, f := range futures {
@@ -467,8 +469,8 @@ func keptSoon(futures []forward.Future) bool {
 	return waits > 0 && 2*kept >= waits
 }
 
-// blockedShares returns, for each future, the share of the wait for which limits keep the request from starting. The
-// futures are in the order of their waits.
+// blockedShares returns, for each future, the share of the wait for which limits or other jobs keep the request from
+// competing. The futures are in the order of their waits.
 func blockedShares(futures []forward.Future) []float64 {
 	sorted := slices.SortedFunc(slices.Values(futures), func(a, b forward.Future) int {
 		return cmp.Or(cmp.Compare(a.Wait, b.Wait), cmp.Compare(a.Blocked, b.Blocked))

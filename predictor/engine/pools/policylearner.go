@@ -9,8 +9,8 @@ import (
 )
 
 // policyLearner learns the pools and their policies with limited memory. A second learner starts when the first has
-// learnerEvents events. It replaces the first when that has twice as many. The events of each learner are saved, and
-// a restored learner receives them again.
+// learnerEvents events. It replaces the first when the first has twice as many. The events of each learner are saved,
+// and a restored learner receives them again.
 type policyLearner struct {
 	Old, young *policyHistory
 }
@@ -131,7 +131,8 @@ func (r *policyLearner) each(do func(*policyHistory)) {
 	}
 }
 
-// LearnSubmit passes a job that competes from now on to the learners.
+// LearnSubmit passes a job that competes from now on to the learners, unless there is nothing to learn about its pool.
+// It records in j.Observed whether it did so.
 func (m *Machine) LearnSubmit(now float64, j *track.Job) {
 	if j.Observed = !m.configured(j.Queue); !j.Observed {
 		return
@@ -140,7 +141,8 @@ func (m *Machine) LearnSubmit(now float64, j *track.Job) {
 	m.rotateLearners(now)
 }
 
-// LearnEvent passes the start or end of a job to the learners.
+// LearnEvent passes the start or end of a job to the learners, if they have received the job. A waiting job that is
+// held or leaves also has an EndEvent.
 func (m *Machine) LearnEvent(kind byte, now float64, j *track.Job) {
 	if !j.Observed {
 		return

@@ -20,9 +20,9 @@ func (w *Member) request() *track.Request {
 	return &track.Request{Queue: w.Queue, User: w.belongs.user, Account: w.belongs.account, QOS: w.belongs.qos}
 }
 
-// preempted returns the pool as it is for a request that may preempt jobs. It has no running jobs that the request
-// may preempt, no waiting jobs that may preempt none, and no later arrivals. The result is nil if the request may
-// preempt no job. grace is the time, in seconds, for which preempted jobs still run.
+// preempted returns the pool as it is for a request that may preempt jobs. It has only the running jobs that the
+// request may not preempt, only the waiting jobs that may preempt jobs themselves, and no later arrivals. The result is
+// nil if the request may preempt no job. grace is the time, in seconds, for which preempted jobs still run.
 func (f *Facts) preempted(at float64, r *RankedRequest) (g *Facts, grace float64) {
 	if r.Preempts == nil || f.Large {
 		return nil, 0

@@ -21,8 +21,7 @@ type RankedRequest struct {
 	Use                 track.RecentUse
 	// Bounds are the limits that apply to the request.
 	Bounds []joblimits.Bound
-	// Linked are the jobs on which the request depends, directly or indirectly, and which became known after the pool
-	// was frozen.
+	// Linked are the jobs on which the request depends, directly or indirectly, and which the frozen pool lacks.
 	Linked []Member
 	// Beside are waiting jobs that were submitted before the request and became known after the pool was frozen.
 	Beside []Member

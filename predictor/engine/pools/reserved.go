@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Access defines who may use the nodes of an outage without requesting it. The texts are names separated by commas.
+// Access defines who may use the nodes of an outage, which is then a reservation, without naming it in the request. The
+// texts are names separated by commas.
 type Access struct {
 	// Open is true if everybody who meets the conditions below may use the nodes. Otherwise nobody may.
 	Open bool
@@ -89,8 +90,8 @@ func (f *Facts) reserve(at float64, r *RankedRequest, futures []forward.Future, 
 	return futures
 }
 
-// sooner simulates a request in the pool f, too, and adds later seconds to its waits there. For each of the given
-// futures it returns the outcome with the shorter wait.
+// sooner also simulates a request in the pool f. It compares the waits there, plus the given number of seconds, with
+// those in the given futures. For each future it returns the outcome with the shorter wait.
 func (f *Facts) sooner(at float64, r *RankedRequest, futures []forward.Future, later float64,
 	c *Scratch) []forward.Future {
 	before := slices.Clone(futures)
