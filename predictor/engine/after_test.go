@@ -121,8 +121,9 @@ func TestDependencyOnAnotherPool(t *testing.T) {
 }
 
 // TestDependencyOnAnUnknownJob holds a job for another one that the engine has not received. It proves that the held
-// job is not simulated until the engine receives the other one. Once the other one has ended, the held job competes. An
-// engine that is restored does the same, even if it has forgotten that the other one ended.
+// job is not simulated until the engine receives the other one. Once the other one has ended, the held job competes in
+// simulations. Once the engine has forgotten that end, the held job is again not simulated. A restored engine does the
+// same in each case.
 func TestDependencyOnAnUnknownJob(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})

@@ -28,9 +28,9 @@ func ofArray(tasks int) track.Request {
 	return r
 }
 
-// TestThrottledArray proves that the last task of an array of which two tasks run at once waits until all others have
-// run in turn, although everything is free. The tasks run for 1,000 s: of n tasks the last one starts after ceil(n/2) -
-// 1 rounds.
+// TestThrottledArray covers arrays of which at most two tasks may run at once. It proves that the last task waits for
+// its turn, although enough processors are free. The tasks run for 1,000 s: of n tasks the last one starts after
+// ceil(n/2) - 1 such times.
 func TestThrottledArray(t *testing.T) {
 	for tasks, want := range map[int]float64{2: 0, 3: 1000, 8: 3000, 1000: 499_000} {
 		e, now := experienced(t)

@@ -238,8 +238,8 @@ func BenchmarkPivots(b *testing.B) {
 	}
 }
 
-// BenchmarkRow measures the features of a request, all of them and without the groups of "Old". The experts on which
-// some features depend are not included.
+// BenchmarkRow measures all features of a request (All), and those without some newer groups (Old). The experts on
+// which some features depend are not included.
 func BenchmarkRow(b *testing.B) {
 	for _, c := range append(sizes, struct {
 		name               string

@@ -7,9 +7,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestEarlierJobs covers simultaneous jobs of one user, of which the log first reports only the submissions. Once their
-// details are known, each is forecast from the view of its submission, and counts as waiting ahead of the later ones.
-// bob may run two jobs at once, so the third one waits for the end of one of the two before it.
+// TestEarlierJobs covers jobs that bob submits within a second. The log first reports only their submissions. Once
+// their details are known, each is forecast from the view of its submission, and counts as waiting ahead of the later
+// ones. bob may run two jobs at once, so the third one waits for the end of one of the two before it.
 func TestEarlierJobs(t *testing.T) {
 	e := limited(t)
 	v := e.View(10)

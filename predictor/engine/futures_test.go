@@ -70,7 +70,8 @@ func TestFuturesOfALargePool(t *testing.T) {
 }
 
 // TestFuturesOfAWaitingJob proves that the last waiting job, at its place in the queue, waits in each future as long as
-// the same request submitted in its place. The first one waits less.
+// the same request submitted in its place. The first waiting job waits less than if it is submitted again behind the
+// last one.
 func TestFuturesOfAWaitingJob(t *testing.T) {
 	e := small(t, false)
 	first := track.Request{Queue: "q", User: "v", Procs: 9, Limit: 600}

@@ -206,7 +206,7 @@ func TestLimitsAreSaved(t *testing.T) {
 	}
 }
 
-// TestFreedOfLimits proves that a request waits for the amounts of the jobs that end first, as much as needed and no
+// TestFreedOfLimits proves that Freed returns the jobs that end first, as many as must end for the request, and no
 // more.
 func TestFreedOfLimits(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})

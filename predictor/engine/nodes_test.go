@@ -101,7 +101,7 @@ func TestNodesDelayOthers(t *testing.T) {
 	if w := simulated(t, &f); w < slices.Min(first) {
 		t.Errorf("behind it one like it starts after %v s, want not before the first one's %v", w, slices.Min(first))
 	}
-	for _, r := range []track.Request{beside, longer} { // each node has two free GPUs, and the first job needs one
+	for _, r := range []track.Request{beside, longer} { // two GPUs are free on each node, and the first job needs only one of the nodes
 		if f := v.Forecast(&r); simulated(t, &f) != 0 {
 			t.Errorf("two GPUs for %v s start after %v s, want at once", r.Limit, simulated(t, &f))
 		}
@@ -141,7 +141,7 @@ func TestNodesOfProcessors(t *testing.T) {
 	}
 }
 
-// TestManyNodes proves that nodes are simulated together if they are too many to place jobs one by one.
+// TestManyNodes proves that nodes are simulated by their totals if they are too many to place jobs on single nodes.
 func TestManyNodes(t *testing.T) {
 	e := withGPUs(t)
 	e.SetNodes("q", &pools.Nodes{Groups: []pools.NodeGroup{{Count: 2000, Procs: 16, GPUs: 1, Memory: 64 << 30}}})

@@ -49,7 +49,7 @@ func TestOpenings(t *testing.T) {
 		t.Fatalf("450 jobs: %+v", large)
 	}
 	for _, h := range large.Holes {
-		if h.Procs != 96 || h.Limit != 7200 { // the table's next sizes and limits are 128, and 4 h
+		if h.Procs != 96 || h.Limit != 7200 { // the table's next size is 128, and its next limit 4 h
 			t.Errorf("450 jobs: %+v, want 96 processors for 2 h", large.Holes)
 		}
 	}

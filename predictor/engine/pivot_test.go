@@ -151,7 +151,7 @@ func pivotText(all []pools.Pivot) string {
 }
 
 // TestPolicyTold proves that the configured policy of the machine or a pool is simulated, and that the jobs' priorities
-// count only under a policy by priority.
+// count unless a policy without priorities is configured.
 func TestPolicyTold(t *testing.T) {
 	fill := func(e *Engine) *View {
 		for i, r := range []track.Request{{Queue: "q", Procs: 6, Limit: 3600}, {Queue: "q", Procs: 8, Limit: 3600}} {

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestPreemption covers a request that may preempt the jobs that hold the machine. It proves that the request starts at
-// once, ahead of the waiting jobs, except those that may also preempt. A request that may not preempt waits until
-// running jobs end.
+// TestPreemption covers a request that may preempt the jobs that hold the machine. It proves that the request starts
+// after the grace time of 90 s, ahead of the waiting jobs, except those that may also preempt. A request that may not
+// preempt waits until running jobs end.
 func TestPreemption(t *testing.T) {
 	e := quick(t, Config{Capacity: 100})
 	e.SetLimits(joblimits.New(&job.Facts{Preemption: &job.Preemption{By: "qos", Modes: []string{"REQUEUE"}},

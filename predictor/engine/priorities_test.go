@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// sharing returns the facts of a scheduler with two users of equal shares, each in an account, that computes priorities
-// every minute. bob has used a little and ann nothing, so ann's factor is 1 and bob's a half.
+// sharing returns the facts of a scheduler that computes priorities every minute. It has two users of equal shares,
+// each in an account. bob has used a little and ann nothing, so ann's factor is 1 and bob's a half.
 func sharing(age, fairShare int) *job.Facts {
 	return &job.Facts{
 		Weights: &job.Weights{Age: age, FairShare: fairShare, MaxAge: 24 * time.Hour, HalfLife: 10 * time.Minute,
@@ -31,8 +31,8 @@ func ranked(user string, priority float64) track.Request {
 	return r
 }
 
-// overtaken returns an engine of 4 processors, all of which a job of ann's has for at most 1,000 s. Three more of ann's
-// jobs wait.
+// overtaken returns an engine of 4 processors. A job of ann's has all of them for at most 1,000 s, and three more of
+// ann's jobs wait.
 func overtaken(t *testing.T, facts *job.Facts) *Engine {
 	e := quick(t, Config{Capacity: 4})
 	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 4})

@@ -7,8 +7,8 @@ import (
 )
 
 // TestReservedForTheRequest covers users who may use the nodes of a reservation without asking for it. It proves that
-// the nodes, except for the jobs that run there, are free for them from the reservation's beginning on, for jobs that
-// end before its end. Other requests wait.
+// their requests may start on these nodes, beside the jobs that run there, once the reservation has begun, if they end
+// before the reservation does. Other requests wait.
 func TestReservedForTheRequest(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})

@@ -18,7 +18,7 @@ type Reason uint8
 
 // The reasons.
 const (
-	// Scores: the coverage of served forecasts has changed.
+	// Scores: the coverage of served forecasts has changed, or their loss has grown.
 	Scores Reason = iota
 	// Capacity: the number of processors of a configured or reported pool, without those in outages, has changed since
 	// the last alarm. The smaller number is less than four fifths of the larger one. It raises an alarm for each queue
@@ -27,8 +27,8 @@ const (
 	// Limit: a queue's time limit has changed, see SetLimit. It raises an alarm for the queue, and one for all jobs of
 	// the cluster.
 	Limit
-	// NewQueue: the first job of a queue came after trees were trained. It does not speed up forgetting, but trees
-	// are trained again when a few hundred waits of the queue are known.
+	// NewQueue: the first job of a queue came after trees were trained. It does not speed up forgetting, but trees are
+	// trained again when training.LeastMore waits of the queue are known.
 	NewQueue
 	reasons
 )
@@ -135,7 +135,8 @@ func newDetector() *drift.Detector {
 // QueuePrefix begins the names of groups that are queues, see View.serve.
 const QueuePrefix = "queue "
 
-// of returns the scope of a queue. It creates the scope if the limit allows it, and otherwise returns nil.
+// of returns the scope of a queue. It creates the scope if necessary, or returns nil if there are too many
+// (track.MostQueues).
 func (w *DriftMonitor) of(queue string) *scope {
 	s := w.queues[queue]
 	if s == nil && len(w.queues) < track.MostQueues {
@@ -146,7 +147,8 @@ func (w *DriftMonitor) of(queue string) *scope {
 }
 
 // AddScore adds the amount that a level of a job has earned in a group of the correction, see
-// conformal.Calibrator.Observe.
+// conformal.Calibrator.Observe. It counts only the group of all jobs (empty) and those of queues, and nothing before
+// settled waits were learnt.
 func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	if w.all.waits < settled {
 		return
@@ -198,7 +200,8 @@ func (v *scope) scored(by *drift.Detector) alarm {
 	return alarm{queue: v.Queue, whole: v.Whole, reason: Scores, began: by.Began()}
 }
 
-// Drifts returns the noticed changes, first those of all jobs, then those of the queues by name.
+// Drifts returns the noticed changes: first those of all jobs together, then those of each queue, sorted by the name of
+// the queue.
 func (w *DriftMonitor) Drifts() []Drift {
 	out := []Drift{w.all.Drift}
 	for _, s := range w.queues {
@@ -213,8 +216,8 @@ func (w *DriftMonitor) Drifts() []Drift {
 	return out
 }
 
-// SetLimit records the longest time limit of a queue, in seconds; 0 or less means none. A changed limit causes an
-// alarm; the first limit does not. SetLimit reports whether there was an alarm.
+// SetLimit records the longest time limit of a queue, in seconds; 0 or less means none. A changed limit raises an
+// alarm; the first call for a queue does not. SetLimit reports whether there was an alarm.
 func (w *DriftMonitor) SetLimit(queue string, seconds float64) bool {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
 		seconds = 0

@@ -82,7 +82,7 @@ func (x *OnlineExperts) copyForOneUser() *OnlineExperts {
 // therefore made with an older copy. With n times TemplateHeavy weights it is renewed after n starts.
 const (
 	TemplateHeavy = 512
-	GroupWeights  = 4 // of one group
+	GroupWeights  = 4 // the number of weights of one group
 )
 
 // interval returns the number of starts after which the copy is renewed with the given number of groups. It returns 0
@@ -110,8 +110,8 @@ func (e *Ensemble) Current() *OnlineExperts {
 	return e.mine
 }
 
-// copyTemplate copies the live experts. It brings the correction to the instant advance, or to no instant if that is
-// NaN.
+// copyTemplate copies the live experts. It brings the correction of the copy to the instant advance, or to clock if
+// advance is NaN.
 func (e *Ensemble) copyTemplate(advance, clock float64, events uint64, learned int) *ExpertTemplate {
 	c := &ExpertTemplate{advance: advance}
 	if old := e.frozen.template; old != nil && e.frozen.learned == learned {
@@ -143,7 +143,7 @@ func (e *Ensemble) Template(at, clock float64, events uint64, learned int) *Expe
 // have scratch memory.
 type ExpertTemplate struct {
 	experts OnlineExperts
-	advance float64 // instant to which the correction was brought; NaN for none
+	advance float64 // the view's instant, to which the correction was brought; NaN if not made for a view
 	copies  sync.Pool
 }
 
@@ -190,7 +190,7 @@ func (e *Ensemble) LearnRow(row []float64, z float64) {
 	e.Since++
 }
 
-// QueueAppeared records a new queue, which causes an alarm once trees are trained.
+// QueueAppeared raises the alarm NewQueue for a queue. It must not be called before trees were first trained.
 func (e *Ensemble) QueueAppeared(name string) {
 	e.Monitor.Raised = append(e.Monitor.Raised, alarm{queue: name, reason: NewQueue})
 }
@@ -198,9 +198,9 @@ func (e *Ensemble) QueueAppeared(name string) {
 // ForgetQueue drops the detectors of a queue.
 func (e *Ensemble) ForgetQueue(name string) { delete(e.Monitor.queues, name) }
 
-// React handles the changes that were noticed at an instant. The affected experts learn faster for a while. began
-// has, for each change in all jobs, the number of waits since it began. grown is true if trees should be trained soon
-// because a new queue has enough waits.
+// React handles the changes that were noticed at an instant. The affected experts learn faster for a while. began has,
+// for each change in all jobs that has an effect, the number of waits since it began. grown is true if trees should be
+// trained soon because a new queue has enough waits.
 func (e *Ensemble) React(now float64) (began []int, grown bool) {
 	w := e.Monitor
 	for _, a := range w.Raised {

@@ -21,7 +21,7 @@ type Priors struct {
 //go:embed prior.json
 var measured []byte //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
-// MeasuredPrior returns the errors measured in all logs except the named one. An empty name leaves out none.
+// MeasuredPrior returns the errors measured in all logs except the named one. An empty or unknown name leaves out none.
 func MeasuredPrior(without string) (*Prior, error) {
 	var all Priors
 	if err := json.Unmarshal(measured, &all); err != nil {

@@ -47,7 +47,7 @@ type SimulationErrors struct {
 	Waiting []PendingError
 }
 
-// Add records the simulation's forecast for a job.
+// Add records the simulation's forecast for a job. If too many jobs wait, it drops the one that was added first.
 func (s *SimulationErrors) Add(id uint64, submit, said float64) {
 	if len(s.Waiting) == CorrectedJobs {
 		s.Waiting = slices.Delete(s.Waiting, 0, 1)

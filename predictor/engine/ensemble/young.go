@@ -52,7 +52,7 @@ type EarlyErrors struct {
 // over reports whether enough waits of a class have been learnt.
 func (e *EarlyErrors) over(c EarlyClass) bool { return len(e.Known[c]) >= EarlyWaits }
 
-// Add records the simulation's forecast for a job.
+// Add records the simulation's forecast for a job, unless enough waits of its class have been learnt.
 func (e *EarlyErrors) Add(id uint64, submit, said float64) {
 	if !e.over(EarlyClassOf(said)) {
 		e.Waiting = append(e.Waiting, PendingError{id, submit, said})
@@ -133,8 +133,8 @@ type observedError struct {
 }
 
 // censoredQuantiles returns the quantiles of errors at the levels. Errors that are not done are right-censored (E.
-// Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958). A level above all
-// known errors gets the largest error. At least one error must be done.
+// Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958). A level that the done
+// errors do not reach gets the largest of them. At least one error must be done.
 func censoredQuantiles(all []observedError, levels []float64) []float64 {
 	slices.SortFunc(all, func(a, b observedError) int {
 		if c := cmp.Compare(a.off, b.off); c != 0 || a.done == b.done {

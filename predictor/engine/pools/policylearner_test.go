@@ -83,8 +83,8 @@ func TestCopiedHistoriesGoOnTheSame(t *testing.T) {
 	}
 }
 
-// TestCopiedLearnersRotate proves that a copy begins a second learner, and replaces the first one, at the same events
-// as its original machine.
+// TestCopiedLearnersRotate proves that a copy begins a second learner at the same event as its original machine, and
+// that the learners of both receive the same numbers of events.
 func TestCopiedLearnersRotate(t *testing.T) {
 	machine := func() *Machine {
 		m := New(Config{Synchronous: true}, track.NewTracker([]float64{.5}, 0, track.Memory{}))

@@ -16,7 +16,7 @@ type Evidence struct {
 	// Overtakes counts, for each attribute, how often a younger job goes first because of its value: Less for lower
 	// values than the older job's, More for higher ones.
 	Overtakes [Attributes]struct{ Less, More Overtakes }
-	// Same counts younger jobs that equal the older job in all attributes.
+	// Same counts pairs in which the second job differs from the first only in its age.
 	Same Overtakes
 }
 

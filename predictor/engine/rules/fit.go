@@ -55,10 +55,10 @@ func (p *Priority) weights() []weight {
 	}
 }
 
-// Fit returns the priority with the lowest loss at level 0.5 on some situations. The candidates are those in starts,
-// the priority in force (nil for none), and random changes of the best one: a random search with decreasing steps.
-// gates are used for all situations. Equal input gives equal output, for any number of workers. The result is nil
-// without situations, or once cancelled is true.
+// Fit returns the candidate with the lowest loss at level 0.5 on some situations, simplified by fit.simplify. The
+// candidates are those in starts, the priority in force (nil for none), the best of these with some capacities, and
+// random changes of the best one: a random search with decreasing steps. gates are used for all situations. Equal input
+// gives equal output, for any number of workers. The result is nil without situations, or once cancelled is true.
 func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int, cancelled *atomic.Bool) *Priority {
 	if len(of) == 0 {
 		return nil
@@ -79,8 +79,8 @@ type Fitted struct {
 	Evidence *Evidence
 }
 
-// Refit fits again. unseen is the number of newest situations that are new since the previous fit. The result is nil
-// without situations, or once cancelled is true. See Fit.
+// Refit fits again and returns the new result. b does not change. unseen is the number of newest situations that are
+// new since the previous fit. The result is nil without situations, or once cancelled is true. See Fit.
 func (b *Fitted) Refit(of []*Situation, unseen int, gates *Gates, seed uint64, workers int,
 	cancelled *atomic.Bool) *Fitted {
 	if len(of) == 0 {
@@ -115,7 +115,7 @@ func newFit(of []*Situation, gates *Gates, workers int, cancelled *atomic.Bool) 
 	return f
 }
 
-// search returns the best priority and its loss. It returns nil once the fit is cancelled.
+// search returns the best priority that it found, simplified, and its loss. It returns nil once the fit is cancelled.
 func (f *fit) search(inForce *Priority, seed uint64) (*Priority, float64) {
 	candidates := starts()
 	if inForce != nil {
@@ -187,8 +187,8 @@ type fit struct {
 // part is the number of situations that are judged before the fit checks whether a candidate can still win.
 const part = 100
 
-// loss returns the mean loss of a priority's forecasts, or +Inf once the mean is certain to exceed the least loss so
-// far.
+// loss returns the mean loss of a priority's forecasts. It returns +Inf once the mean is certain to exceed least, or
+// once the fit is cancelled.
 func (f *fit) loss(p *Priority, least float64) float64 {
 	sum := 0.
 	for from := 0; from < len(f.of); from += part {
@@ -204,7 +204,7 @@ func (f *fit) loss(p *Priority, least float64) float64 {
 	return sum / float64(len(f.of))
 }
 
-// judge writes the losses of a priority on the situations from up to, but not including, to into f.losses.
+// judge writes the losses of a priority on the situations f.of[from:to] into f.losses[from:to].
 func (f *fit) judge(p *Priority, from, to int) {
 	var next atomic.Int64
 	next.Store(int64(from))

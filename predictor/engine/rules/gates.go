@@ -14,7 +14,7 @@ const (
 	slot    = 1800.
 	daily   = 48         // slots of a day
 	tick    = 600.       // seconds between two observations of the waiting jobs
-	farGap  = 3 * 86400. // seconds without an event that are not observed
+	farGap  = 3 * 86400. // a longer time without events, in seconds, is not observed
 	refresh = 500        // starts between two searches for gates
 	// halfLife is the half-life of counts in weeks. With it an abandoned rule is forgotten within a quarter of a
 	// year.
@@ -167,7 +167,8 @@ func inWeek(at float64) float64 {
 }
 
 // Advance observes the waiting jobs at every tick until an instant. waiting returns the number of jobs that fit, by
-// class of limit. This number is constant since the last event. Gaps of days are ignored.
+// class of limit. This number has not changed since the last event. A gap longer than farGap is ignored. In each new
+// week the earlier counts lose weight.
 func (l *GateLearner) Advance(now float64, waiting func() *[track.LimitClasses]float64) {
 	if !l.begun || now-l.next > farGap {
 		l.begun, l.next = true, now
@@ -223,7 +224,8 @@ func (l *GateLearner) Started(now float64, class int) bool {
 }
 
 // find finds the gates. A slot of a gate must be shut for two groups: the jobs with limits of the gate's class or
-// longer, and the jobs of the class alone. The second condition is dropped if too little is known of the class.
+// longer, and the jobs of the class alone. The second condition is dropped if too little is known of the class, or of
+// the class in this slot.
 func (l *GateLearner) find() *Gates {
 	var all counts
 	g, found := &Gates{}, false
@@ -359,7 +361,8 @@ func (g *classGroup) slots() *[Slots]bool {
 	return out
 }
 
-// alike is the maximum number of half hours of the week by which merged gates may differ.
+// alike: groups of classes whose gates differ in at most this number of half hours of the week are merged even if there
+// are few groups.
 const alike = 24
 
 // IsShut reports whether jobs of a class of limits do not start at an instant.

@@ -118,7 +118,7 @@ func (l *Learners) Submitted(pool string, id uint64, situation func() *Situation
 func (l *Learners) Gone(id uint64) { delete(l.pending, id) }
 
 // Started records ln(wait + 60 s) of a job that starts. gates are those in force, for a fit that may begin now. It
-// reports whether the priority of a pool has changed.
+// reports whether the priority of a pool may have changed, because a fit took effect.
 func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	s := l.pending[id]
 	if s == nil {

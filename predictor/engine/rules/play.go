@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Running is a running job for a Player.
+// Running is a running job for a Player. Its times are in seconds; a Limit of 0 means none.
 type Running struct {
 	Procs                int32
 	Age, Expected, Limit float32
@@ -66,7 +66,7 @@ func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 // left returns the expected remaining runtime of a running job. After the expected end of the job, it is a part of
 // the time that is left to the job's limit.
 func (r *Running) left(factor float64) float64 {
-	const part = .3 // of the rest of the limit
+	const part = .3 // the assumed part of the rest of the limit
 	age := float64(r.Age)
 	if left := float64(r.Expected)*factor - age; left > 0 {
 		return math.Max(1, left)

@@ -84,7 +84,8 @@ func TestFitFindsTheOrder(t *testing.T) {
 }
 
 // TestFitStaysSimple covers jobs that start first come, first served, with unexpected runtimes. After eight fits the
-// priority puts the younger of two jobs first in at most one of a hundred pairs, and useless weights are 0.
+// priority puts the younger of two jobs first in at most one of a hundred pairs. The weights of the queue's wait, of
+// the age in days and of the capacity are 0.
 func TestFitStaysSimple(t *testing.T) {
 	truth := &rules.Priority{LogAge: 1}
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -115,7 +116,7 @@ func TestFitStaysSimple(t *testing.T) {
 }
 
 // TestOrderIsTried proves when a fitted order is in force. For a scheduler that serves first come, first served, and
-// whose jobs run longer or shorter than expected, this happens in at most one fit in ten. For a scheduler that puts
+// whose jobs run longer or shorter than expected, this happens in at most one of twelve fits. For a scheduler that puts
 // short limits first, it happens from the second fit on, because the first one could not be tried.
 func TestOrderIsTried(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -275,7 +276,8 @@ func TestGatesAreLearnt(t *testing.T) {
 	}
 }
 
-// TestGateSummary proves that the evidence for gates equals the observations, and that a restored learner has the same.
+// TestGateSummary proves that the summary of a search for gates fits the observations, and that a restored learner has
+// the same summary.
 func TestGateSummary(t *testing.T) {
 	l := nightly(8)
 	known := l.Known()
@@ -330,7 +332,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestNoGates proves that no gates are found at a site without gates: jobs start at all hours, or wait at all hours.
+// TestNoGates proves that no gates are found at a site without gates: jobs start and wait at all hours.
 func TestNoGates(t *testing.T) {
 	l := &rules.GateLearner{}
 	rng := rand.New(rand.NewPCG(9, 10))

@@ -29,7 +29,8 @@ func (t *Trial) holds() bool {
 	return mean > trialErrors*math.Sqrt(variance/t.Situations)
 }
 
-// try adds the gains of a priority's order on the newest situations of a fit, to which the priority was not fitted.
+// try returns t with less weight for earlier situations, plus the gains of a priority's order on the newest situations
+// of a fit. The priority must not have been fitted to these.
 func (f *fit) try(t Trial, p *Priority, newest int) Trial {
 	from := max(0, len(f.of)-newest)
 	t = Trial{t.Situations * trialKeeps, t.Gain * trialKeeps, t.Squares * trialKeeps}

@@ -10,8 +10,7 @@ import (
 // QbetsSizes is the number of QBETS's size classes.
 const QbetsSizes = 4
 
-// mostBounds is the maximum number of waits in a history of QBETS. With more, the history is rebuilt from its newer
-// half.
+// mostBounds is the number of waits in a history of QBETS at which the history is rebuilt from its newer half.
 const mostBounds = 8_000
 
 // qbetsConfidence is the confidence of QBETS's bounds. Its papers give bounds that hold with a confidence of 0.95. The
@@ -112,7 +111,7 @@ func (b *BoundHistory) restore(waits []float64, lengths, misses []int) bool {
 	return true
 }
 
-// at returns the bounds on the quantiles of the levels, NaN if the history is too short.
+// at returns the bounds on the quantiles of the levels, NaN if the history is too short. The result is nil if b is nil.
 func (b *BoundHistory) at(levels []float64) []float64 {
 	if b == nil {
 		return nil

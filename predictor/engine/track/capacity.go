@@ -9,10 +9,10 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use
-// so far is no estimate. In most recorded logs some jobs overlap, because ends and starts are rounded or wrong, and
-// the highest use is up to twice the size of the machine. So rare use does not count, and older use counts less and
-// less. The growth of a machine is noticed after a day of use, and its shrinking after weeks.
+// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use so
+// far is no estimate. In most recorded logs some jobs overlap, because ends and starts are rounded or wrong, and the
+// highest use is up to twice the size of the machine. So rare use does not count, and older use counts less and less.
+// The growth of a machine is noticed after a day of use, and its shrinking after some months.
 type useHistory struct {
 	levels   []useLevel // in rising order
 	widest   int        // size of the largest job that ran: the machine has at least this number of processors
@@ -38,8 +38,8 @@ const (
 	// firstUse is the time in seconds in which the highest use is the estimate, because the observations are too few to
 	// call any use rare.
 	firstUse = secondsPerDay
-	// exactUse is the use up to which each value is a level of its own. Above it, values with equal first nine bits
-	// form a level. So there are few levels, and the values of one level differ by at most 1/256.
+	// Each use below exactUse is a level of its own. From exactUse on, values with equal first nine bits form a level.
+	// So there are few levels, and the values of one level differ by at most 1/256.
 	exactUse = 512
 
 	secondsPerHour = 3600

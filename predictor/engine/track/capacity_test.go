@@ -87,8 +87,9 @@ func TestNothingRuns(t *testing.T) {
 	}
 }
 
-// TestUsual proves that the estimate is the quantile of its definition, which the test computes from the use in each
-// second. Above 512 processors it is within 1/256. The number of levels stays small.
+// TestUsual proves that the estimate is the lowest use that is exceeded for at most rareUse of the time. The test
+// computes it from the use in each second. From 512 processors on, the estimate is at most 1/256 larger. The number of
+// levels stays small.
 func TestUsual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h useHistory

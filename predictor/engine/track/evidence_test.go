@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// countsOf returns the counts of a number of weeks in which five jobs wait and starts come only from the hour open of
-// each day on.
+// countsOf returns the counts of a number of weeks in which five jobs wait. On each day, starts come only between the
+// hour open and midnight.
 func countsOf(open int, weeks int) *startCounts {
 	c := newStartCounts()
 	for hour := range 24 * 7 * weeks {

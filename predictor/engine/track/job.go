@@ -18,8 +18,9 @@ type Request struct {
 	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 without one.
 	Procs int
 	Limit float64
-	// Priority is the scheduler's own priority. A higher one starts sooner; 0 means unknown. If any waiting job in a
-	// pool of up to 300 jobs has a priority, the pool is simulated in that order.
+	// Priority is the scheduler's own priority. A job with a higher one starts sooner; 0 means unknown. A pool is
+	// simulated in the order of priorities if the newest priority of one of its queues is known, unless a policy
+	// without priorities is configured.
 	Priority float64
 	// Account, QOS (the quality of service) and Group decide, together with the user, which limits apply; empty if
 	// unknown. Nodes, GPUs, Memory (in bytes) and GPUType are the requested resources besides processors, which
@@ -54,7 +55,8 @@ func (r *Request) Delay(at float64) float64 {
 // mostAfter is the maximum length of Request.After in bytes. A longer text is ignored.
 const mostAfter = 1 << 14
 
-// kin returns the request without the fields that belong to a single job: names, dependencies, tasks and begin time.
+// kin returns the request without the fields that belong to a single job or array: names, dependencies, throttle, tasks
+// and begin time.
 func (r *Request) kin() Request {
 	out := *r
 	out.Name, out.Array, out.After, out.Throttle, out.Tasks, out.Begin = "", "", "", 0, 0, 0
@@ -151,7 +153,7 @@ func (a *Amount) Add(j *Job, sign float64) {
 	a.Work += sign * math.Min(float64(j.Procs)*j.ExpectedRuntime, mostWork)
 }
 
-// mostWork is the maximum work that one job counts for, in processor-seconds: 100,000 processors for 30 years.
+// mostWork is the maximum work that one job counts for, in processor-seconds: 100,000 processors for half a year.
 const mostWork = 1e14 / 64
 
 // Plus adds another amount.
@@ -285,5 +287,5 @@ type PendingForecast struct {
 	Answers []float64 // logarithms of the experts' quantiles, by level and then expert
 	Groups  []string  // groups of the job, for the experts' weights
 	Row     []float32 // the features
-	Said    []float64 // logarithms of the served quantiles; nil if nothing was served
+	Said    []float64 // logarithms of the quantiles for learning; nil if nothing was served
 }

@@ -16,7 +16,8 @@ type PastJob struct {
 	Procs   int
 	Queue   int    // the queue's code
 	User    uint64 // the user's number
-	// Expected is the expected runtime. Use is the user's recent usage. Own is the number of the user's waiting jobs.
+	// Expected is the expected runtime. Use is the user's recent usage. Own is the number of other waiting jobs of the
+	// user.
 	Expected, Use float64
 	Own           int
 	// Asks are the requested resources of nodes other than processors; nil for none.

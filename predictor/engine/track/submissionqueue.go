@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// SubmissionQueue is a list of jobs in order of submission. Jobs that have started or left are skipped. A job that is
-// held, or waits again, must be removed first.
+// SubmissionQueue is a list of jobs in order of submission. Jobs that have started or left are skipped. A job must be
+// removed before it is pushed again.
 type SubmissionQueue struct{ jobs []*Job }
 
 // Push inserts a job at its place, which is usually the end.

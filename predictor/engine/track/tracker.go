@@ -93,7 +93,7 @@ func (j *Job) Kin() residual.Job {
 }
 
 // workLeft returns the remaining work of the running jobs, in processor-seconds: the expected work, and the maximum by
-// their limits.
+// their limits. For a job without a limit the expected work counts in both sums.
 func (t *Tracker) workLeft(now float64) (expected, limits float64) {
 	for _, j := range t.RunningJobs {
 		age := max(0, now-j.Start)
@@ -160,8 +160,9 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 // mostNewest is the maximum number of newest waiting, running and kept jobs that are searched for new ones.
 const mostNewest = 256
 
-// EnteredAfter returns the jobs that were taken in after the job with the given number, in that order: running jobs,
-// competing jobs, and jobs that a limit keeps. If there are very many, it returns only a part.
+// EnteredAfter returns the running jobs, the competing jobs and the jobs that a limit keeps, if they were taken in
+// after the job with the given number. They are in the order in which they were taken in. Of each kind only the newest
+// mostNewest are searched.
 func (t *Tracker) EnteredAfter(number uint64) (out []*Job) {
 	for _, jobs := range [...][]*Job{t.Line.Waiting(), t.RunningJobs, t.kept} {
 		for _, j := range jobs[max(0, len(jobs)-mostNewest):] {

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// LastStart is the newest start among jobs of a kind.
+// LastStart is the newest start among jobs of a kind: its instant, and the logarithm of its wait. Both are NaN without
+// a start.
 type LastStart struct{ At, Wait float64 }
 
 // SimilarStart is the newest start among a user's jobs of one queue (by its code) and size class.
@@ -16,7 +17,7 @@ type SimilarStart struct {
 	LastStart
 }
 
-// QueueRuntimes has the runtimes of a user's jobs in a queue.
+// QueueRuntimes has the mean logarithm of the runtimes of a user's jobs in a queue, given by its code.
 type QueueRuntimes struct {
 	queue int
 	ForgettingMean

@@ -12,7 +12,8 @@ import (
 )
 
 // rowsOf draws rows with as many features as an engine's rows, of the same kinds: a third has any value, a third has
-// few values, and a third are counts. A fifth has unknown values. Waits depend on some of the features.
+// few values, and a third are counts. A fifth of the features has some unknown values. Waits depend on some of the
+// features.
 func rowsOf(n, features int) (rows [][]float32, waits []float64) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	rows, waits = make([][]float32, n), make([]float64, n)

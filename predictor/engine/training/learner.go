@@ -40,9 +40,9 @@ type Learner struct {
 type Config struct {
 	// Levels are the quantile levels. Each has one model.
 	Levels []float64
-	// Rows is the number of newest waits on which trees are trained. First is the number of waits before the first
-	// training. Growth is the relative growth of the rows until the next training. Every replaces Growth by a fixed
-	// number of waits; 0 means that Growth counts.
+	// Rows is the number of newest waits on which trees are trained; the actual number is up to a tenth larger. First
+	// is the number of waits before the first training. Growth is the relative growth of the rows until the next
+	// training. Every replaces Growth by a fixed number of waits; 0 means that Growth counts.
 	Rows, First, Every int
 	Growth             float64
 	// HalfLife is the number of newer waits after which the weight of a row is halved; 0 means never.
@@ -68,7 +68,7 @@ type Recent struct {
 
 // training is a running training.
 type training struct {
-	From, Due int // number of rows when the training began, and number at which its trees take effect
+	From, Due int // waits seen when the training began, and when its trees take effect
 	Changes   []int
 	job       *background.Task
 	trees     Trees         // set when the training is done; empty if it failed
@@ -108,7 +108,8 @@ type SimilarRows struct {
 	queues sync.Map // a *boost.Similar by code of the queue
 }
 
-// Predict is t.Predict for a row of a queue. All calls must have the same t. A nil SimilarRows is t.Predict.
+// Predict returns the result of t.Predict for a row of the queue with a code. All calls must pass the same t. s may be
+// nil.
 func (s *SimilarRows) Predict(t *Trees, queue int, row []float64, ranks []uint16) (all, recent []float64,
 	again []uint16,
 ) {
@@ -128,8 +129,8 @@ func (s *SimilarRows) Predict(t *Trees, queue int, row []float64, ranks []uint16
 // NewLearner returns a learner without rows.
 func NewLearner(cfg Config) *Learner { return &Learner{cfg: cfg} }
 
-// leastLag and lagPart define the number of further waits after which trees take effect. It is the number of
-// rows divided by lagPart, but at least leastLag.
+// leastLag and lagPart define the number of further waits after which trees take effect. It is the number of rows
+// divided by lagPart, but at least leastLag. The first trees take effect at once.
 const (
 	leastLag  = 20
 	lagPart   = 100
@@ -246,8 +247,9 @@ func (l *Learner) Begin(from, due int, changes []int) {
 	})
 }
 
-// Weights returns the weights of the newest n rows when the given number of waits have been seen; nil if all are
-// equal. halfLife is the number of newer waits after which the weight of a row is halved, 0 for never.
+// Weights returns the weights of the newest n rows when the given number of waits have been seen; nil if all are equal.
+// halfLife is the number of newer waits after which the weight of a row is halved, 0 for never. Each of the changes,
+// given by the number of waits before it, multiplies the weights of the rows before it by oldRows.
 func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	if halfLife <= 0 && len(changes) == 0 {
 		return nil
@@ -268,9 +270,8 @@ func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	return out
 }
 
-// train trains models on rows, and a second set of models on the newest rows. It uses one worker fewer than there are
-// cores, and one more once a caller waits for it. It returns no trees if training is impossible or the learner is
-// closed.
+// train trains models on rows, and a second set of models on the newest rows. In the background it uses one core fewer
+// than configured until a caller waits for it. It returns no trees if training is impossible or the learner is closed.
 func (l *Learner) train(rows Rows, targets, weight, recentWeight []float64, newest int,
 	hurry <-chan struct{}) Trees {
 	data, err := boost.NewDataFrom(rows.features(), rows.Column, targets, weight, l.cfg.Trees.Bins)
@@ -341,7 +342,8 @@ func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost
 	return !failed.Load()
 }
 
-// Close waits until no training is running. An interrupted training starts again when the learner is restored.
+// Close interrupts a running training and waits until it has ended. A shared training is left alone. An interrupted
+// training starts again when the learner is restored.
 func (l *Learner) Close() {
 	l.closed.Store(true)
 	if l.Next != nil && l.Next != l.shared {

@@ -51,8 +51,8 @@ func TestRecentForgets(t *testing.T) {
 }
 
 // TestParams proves that leaves of high levels grow with the rows until 20 of their rows are expected beyond the
-// quantile. Only the median has larger and more trees, which use up to 30,000 rows or four fifths of them. Configured
-// values stay.
+// quantile. Only the median has larger and more trees. They use 30,000 rows, but at most four fifths and at least half
+// of all. Configured values stay.
 func TestParams(t *testing.T) {
 	l := NewLearner(Config{Trees: boost.Params{Seed: 7}})
 	leaves := map[float64]map[int]int{
