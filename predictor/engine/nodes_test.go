@@ -101,7 +101,7 @@ func TestNodesDelayOthers(t *testing.T) {
 	if w := simulated(t, &f); w < slices.Min(first) {
 		t.Errorf("behind it one like it starts after %v s, want not before the first one's %v", w, slices.Min(first))
 	}
-	for _, r := range []track.Request{beside, longer} { // two GPUs are free on each node, and the first job needs only one of the nodes
+	for _, r := range []track.Request{beside, longer} { // each node has 2 free GPUs; the first job needs one node
 		if f := v.Forecast(&r); simulated(t, &f) != 0 {
 			t.Errorf("two GPUs for %v s start after %v s, want at once", r.Limit, simulated(t, &f))
 		}

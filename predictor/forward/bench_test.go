@@ -70,8 +70,8 @@ func BenchmarkWaits(b *testing.B) {
 	}
 }
 
-// BenchmarkSurface makes what the daemon makes at a refresh: 100 replicas of a pool of 100,000 processors with 10,000
-// running and 20,000 queued jobs, and the grid.
+// BenchmarkSurface makes a surface with the default options: 100 replicas of a pool of 100,000 processors with 10,000
+// running and 20,000 queued jobs, and the grid. The tables of the engine have fewer replicas and no grid.
 func BenchmarkSurface(b *testing.B) {
 	for _, c := range []struct {
 		name    string

@@ -19,12 +19,12 @@
 //
 // # Nodes
 //
-// If State.Nodes has nodes, [Sim] places jobs on them by processors, GPUs and memory. A job takes the first nodes
-// that have room for it during its planned runtime. A job without GPUs prefers nodes that have none. There are three
-// kinds of jobs. One runs on a number of nodes with equal parts on each, so that fragments of several nodes do not
-// replace a node. One runs on any number of nodes, wherever processors are free. One gets nodes for itself. Under
-// EASY the first job that cannot start has a reservation of nodes, at the earliest instant at which it fits by the
-// plan. A later job that would run past that instant prefers other nodes, and starts if the first job still fits
-// then. Running jobs whose nodes are unknown are packed, the most demanding ones first. Outages take the last nodes.
-// An outage that has begun takes idle nodes first.
+// If State.Nodes has nodes, [Sim] places jobs on them by processors, GPUs and memory. A job takes the first nodes that
+// have room for it during its planned runtime. A job without GPUs prefers nodes that have none. There are three kinds
+// of jobs. One runs on a number of nodes with equal parts on each, so that fragments of several nodes do not replace a
+// node. One runs on any number of nodes, wherever processors are free. One gets nodes for itself. Under EASY the first
+// job that cannot start has a reservation of nodes, at the earliest instant at which it fits by the plan. A later job
+// that would run past that instant prefers other nodes, and starts if the first job still fits then. Running jobs whose
+// nodes are unknown are packed, the most demanding ones first. Outages whose nodes are unknown take the last nodes, and
+// first the idle ones if the outage has begun.
 package forward

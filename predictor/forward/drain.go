@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A replica with a probe has a long final phase. It begins once no job ahead of the probe waits or will wait. From
-// then on the other waiting jobs do not change the result (see [Surface]), and only ends of running jobs matter. This
-// phase is computed without simulation, because arrivals and planned ends would take most of the time and change
-// nothing.
+// A replica with a probe (which records what a request could take) has a long final phase. It begins once no job ahead
+// of the probe waits or will wait. From then on the other waiting jobs do not change the result (see [Surface]), and
+// only ends of running jobs matter. This phase is computed without simulation, because arrivals and planned ends would
+// take most of the time and change nothing.
 
 // ending is the end of a running job.
 type ending struct {
@@ -22,7 +22,7 @@ type ending struct {
 // drainBuckets is the number of time intervals in which ends are counted before any are sorted.
 const drainBuckets = 1024
 
-// drain is the scratch memory of one machine.
+// drain is the scratch memory of machine.drain.
 type drain struct {
 	all, some []ending
 	procs     [drainBuckets]int // number of processors of the jobs that end in an interval
@@ -30,6 +30,7 @@ type drain struct {
 }
 
 // drains reports whether no job ahead of the probe waits or will wait, so that only the ends of running jobs matter.
+// With nodes, gates, limits, dependencies, moving ranks or changes of the capacity to come it is always false.
 func (m *machine) drains() bool {
 	c := m.scene
 	if m.probe == nil || c.byNode || m.moves() || m.changed < len(m.changes) ||

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// step means that from the instant at on, a request for up to most processors with a limit of up to within seconds
-// could have started.
+// step has an instant (at) at which requests could have started: those of at most the given size (most) and with at
+// most the given limit in seconds (within).
 type step struct {
 	at, within float64
 	most       int32
-	root       int32 // see Pivots
+	root       int32 // the pivot of these starts, see Pivots
 }
 
 // envelope has the requests that could have started so far in one replica, with their first possible starts. It has
@@ -20,7 +20,7 @@ type envelope struct {
 	now   []stair // the largest request for every limit: within rises while most falls
 	most  int     // maximum size of a request
 	sizes []int   // the requested sizes, rising, the last is most; nil for all
-	root  int32   // the root of this instant
+	root  int32   // the pivot of starts at this instant, see Pivots
 }
 
 func (e *envelope) reset(most int, sizes []int) {
@@ -76,7 +76,7 @@ func (e *envelope) raise(at float64, s stair) {
 	if i < len(e.now) && e.now[i].within == s.within {
 		i++
 	}
-	from := i // earlier steps that allow less are superseded
+	from := i // earlier stairs that allow less are replaced
 	for from > 0 && e.now[from-1].most <= s.most {
 		from--
 	}

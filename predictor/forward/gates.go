@@ -54,7 +54,7 @@ const noGate int8 = -1
 // mostGates is the maximum number of gates of a state.
 const mostGates = 64
 
-// gateOf returns the index of the gate that applies to a job of a planned runtime.
+// gateOf returns the index of the gate that applies to a job of a planned runtime, noGate if there is none.
 func (s *State) gateOf(plan float64) int8 {
 	g := noGate
 	for i := range s.Gates {
@@ -207,7 +207,8 @@ func (m *machine) orFlip(at float64) float64 {
 	return m.flips
 }
 
-// skipWeeks skips the flips of the whole weeks before an instant, or before the instant at which ranks change.
+// skipWeeks skips the flips of the whole weeks before an instant, or before the next computation of ranks if that is
+// earlier.
 func (m *machine) skipWeeks(at float64) {
 	if m.moves() {
 		at = min(at, m.ranks.Next())

@@ -9,7 +9,8 @@ import (
 
 const day = 86400.
 
-// nights returns a gate for limits above four hours that is shut in the daytime, seen from six in the morning on.
+// nights returns a gate for limits above four hours that is shut from 8:00 to 18:00 of each day. It is open now, at
+// 6:00.
 func nights() forward.Gate {
 	g := forward.Gate{Over: 4 * 3600}
 	for d := range 7 {

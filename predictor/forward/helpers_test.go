@@ -144,7 +144,8 @@ func (w world) holds(t *rapid.T, s *forward.State, procs int) (out []forward.Hol
 	return out
 }
 
-// drawGates draws up to two gates. The gate of longer limits is shut whenever the other one is. A shut gate opens once.
+// drawGates draws up to two gates. If the first gate is shut now, so is the second one, which is for longer limits. In
+// the first week a gate that is shut now opens once, and a gate that is open now is shut once for some time.
 func (w world) drawGates(t *rapid.T) []forward.Gate {
 	var out []forward.Gate
 	over, shut := 0, false

@@ -31,7 +31,7 @@ type lanes struct {
 	block []minimum // of each block
 }
 
-// minimum is the smallest request among some jobs.
+// minimum has the smallest size and the shortest plan among some jobs. They may be those of two different jobs.
 type minimum struct {
 	mask  uint64 // of a block: a bit for each waiting job
 	plan  float64
@@ -198,7 +198,7 @@ func (q *lanes) smallest(l *layout) int {
 	return math.MaxInt
 }
 
-// stair describes the jobs that may start now: those with up to most processors and a limit of up to within seconds.
+// stair describes jobs that may start now: most is their maximum size, and within is their maximum limit in seconds.
 type stair struct {
 	within float64
 	most   int

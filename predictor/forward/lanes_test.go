@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLanesFindTheFirst proves that after any additions and removals the lanes find the same first job that may
-// start, and the same smallest job, as a search through all jobs.
+// TestLanesFindTheFirst proves that after any additions and removals the lanes find the same first job that may start,
+// and the same first waiting job, as a search through all jobs.
 func TestLanesFindTheFirst(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var l layout

@@ -19,7 +19,7 @@ type shaky float64
 
 func (s shaky) Residual(_, u float64) float64 { return math.Floor(float64(s) * u) }
 
-// busy returns a pool with some random lifetimes.
+// busy returns a pool in which all processors are in use, and all jobs have random lifetimes.
 func busy() *forward.State {
 	s := &forward.State{Capacity: 64, Policy: forward.EASY}
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -64,8 +64,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestLuckBelongsToTheJob proves that a job has the same random numbers in every forecast that has its key, whatever
-// other jobs there are.
+// TestLuckBelongsToTheJob proves that a job has the same random numbers in every forecast in which it has the same key,
+// whatever other jobs there are.
 func TestLuckBelongsToTheJob(t *testing.T) {
 	s := &forward.State{Capacity: 8, Running: []forward.Running{{Procs: 8, Law: shaky(1e6), Key: 7}}}
 	var sim forward.Sim
@@ -223,8 +223,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// TestSurfaceBeforeOthers proves that a surface for a place ahead of some waiting jobs is exact while a job ahead
-// waits, and never later than with the request in the queue.
+// TestSurfaceBeforeOthers proves that a surface for a place ahead of some waiting jobs is exact under FCFS, and
+// otherwise in at least nine cases of ten. Its waits are never longer than with the request in the queue.
 func TestSurfaceBeforeOthers(t *testing.T) {
 	w := small
 	w.known = true
@@ -309,8 +309,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestEdges proves three special cases: the result of a law for impossible arguments is limited, a job that can never
-// start blocks no other, and the end of a context ends a refresh.
+// TestEdges proves special cases: an infinite lifetime counts as 100 years, a job that can never start blocks no other,
+// the end of a context ends NewSurface, and invalid options, sizes and levels are refused.
 func TestEdges(t *testing.T) {
 	var sim forward.Sim
 	s := &forward.State{Capacity: 4, Running: []forward.Running{{Procs: 4, Law: sure(math.Inf(1))}}}
@@ -379,8 +379,8 @@ type whole struct{ law aging }
 
 func (w whole) Residual(age, u float64) float64 { return w.law.Residual(age, u) }
 
-// TestAgingLawsChangeNothing proves that the part of a law that depends only on the age is computed once for all
-// replicas, and that this changes no wait.
+// TestAgingLawsChangeNothing proves that no wait changes if the part of a law that depends only on the age is computed
+// beforehand, once for all replicas.
 func TestAgingLawsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := busy()

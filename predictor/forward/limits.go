@@ -8,9 +8,10 @@ import (
 	"github.com/waitcast/waitcast/cluster/joblimits"
 )
 
-// Amounts are amounts of limited resources: what a job has, or the most that the jobs of a limit may have. The limit of
-// Work is in processor-seconds that running jobs may still use. They decrease while a job runs, each second by the
-// job's processors. So the amount of Work that a job has is the number of its processors.
+// Amounts are amounts of limited resources: what a job has, or the most that the jobs of a limit may have. A limit of
+// Work bounds the processor-seconds that running jobs may still use by their time limits. While a job runs, they
+// decrease in each second by the number of the job's processors. So the amount of Work that a job has is the number of
+// its processors.
 type Amounts = joblimits.Amounts
 
 // These are the kinds of amounts, see package joblimits.
@@ -65,7 +66,7 @@ func checkHoldings(all []Holding, limits int, who string) error {
 // limitState holds the state of a limit in a replica.
 type limitState struct {
 	used   Amounts
-	work   float64 // processor-seconds, at the instant at
+	work   float64 // processor-seconds that the running jobs may still use, at the instant at
 	at     float64
 	parked []int32 // positions of the waiting jobs that the limit keeps from starting
 }
@@ -256,7 +257,7 @@ func (m *machine) isHeadKept() bool {
 		m.stopper(m.holds(m.reserver.id), m.reserver.plan) != nil
 }
 
-// watch records for how long the request's own limits, or its eligibility, keep it from starting. It is called after
+// watch records for how long limits, other jobs or its eligibility keep the request from starting. It is called after
 // every pass. waits is false once the request has started.
 func (m *machine) watch(waits bool) {
 	if m.requestID == none {
@@ -273,7 +274,8 @@ func (m *machine) watch(waits bool) {
 	}
 }
 
-// isKept reports whether the request is not eligible yet, or a limit keeps it from starting.
+// isKept reports whether the request is not eligible yet, waits for other jobs to end, or is kept from starting by a
+// limit. It brings m.opens forward if time alone lets the limit admit the request earlier.
 func (m *machine) isKept() bool {
 	if m.awaits || !math.IsInf(m.joinsAt, 1) {
 		return true

@@ -2,7 +2,7 @@ package forward
 
 import "math"
 
-// luck is the part of the jobs' lifetimes that is the same in all replicas.
+// luck has the inputs of random lifetimes that are the same in all replicas.
 type luck struct {
 	aged   []aged  // the running jobs
 	group  []int32 // index of each job's group, or none if it has no group

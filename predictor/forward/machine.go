@@ -44,7 +44,7 @@ type machine struct {
 
 	// If the request itself is simulated, requestID is its number, and joinsAt is the instant at which it joins the
 	// queue: +Inf if it has joined, or awaits other jobs. Otherwise requestID is none, and probe records what a request
-	// could take if it was behind the first ahead waiting jobs.
+	// could take. ahead is the number of the state's waiting jobs that go before that request.
 	requestID int32
 	joinsAt   float64
 	request   late
@@ -184,7 +184,8 @@ func planned(limit, age float64) float64 {
 const yieldTurns = 32
 
 // play continues until the request has started, or until no more events can affect it. It returns the start of the
-// request, +Inf for never. With a probe there is no request, and the result has no meaning.
+// request: the horizon if that comes first, +Inf for never, NaN after an error. With a probe there is no request, and
+// the result has no meaning.
 func (m *machine) play() float64 {
 	for turn := 1; ; turn++ {
 		if turn%yieldTurns == 0 {
@@ -309,7 +310,7 @@ func (m *machine) pull() {
 	m.arrival, m.arrives = a, m.now+a.After
 }
 
-// arrive puts the next arrival into the queue.
+// arrive puts the next arrival into the queue, unless the pool never has room for it.
 func (m *machine) arrive() {
 	a := &m.arrival
 	slot := len(m.state.Waiting) - m.state.Behind(a.Rank)

@@ -80,7 +80,7 @@ type closure struct {
 type nodeScene struct {
 	has     []room
 	class   []uint8
-	orders  [2][]int32 // nodes in two orders: for jobs without GPUs, with nodes with GPUs last, and for other jobs
+	orders  [2][]int32 // nodes in two orders: for jobs without GPUs (nodes with GPUs come last), and for other jobs
 	free    []room
 	closed  [][]closure // by node; nil without outages
 	reopens []float64   // the ends of outages, rising
@@ -240,9 +240,9 @@ func shareOf(all room, nodes int32) room {
 	return room{int32(up(int64(all.procs))), int32(up(int64(all.gpus))), up(all.memory)} //nolint:gosec // not larger
 }
 
-// close takes the nodes of outages. If the nodes are unknown, it takes nodes from the last one on, if no other outage
-// takes them at the same time. If the outage has begun already, it takes nodes without jobs first. A node without any
-// processors left has no memory and no GPUs either.
+// close takes the nodes of outages. If the nodes are unknown, it takes nodes from the last one on: first those that no
+// other outage takes at the same time, and then the others. If the outage has begun already, it takes nodes without
+// jobs first. A node without any processors left has no memory and no GPUs either.
 func (n *nodeScene) close(outages []Outage) {
 	for _, o := range outages {
 		if o.Until <= 0 || o.Procs == 0 {
@@ -291,7 +291,8 @@ func (n *nodeScene) open(k int, o *Outage) int {
 	return left
 }
 
-// closeNode takes up to procs processors of a node for an outage, and returns the number that it took.
+// closeNode takes the given number of processors of a node for an outage, and returns it; 0 if it is negative. If these
+// are all processors of the node, the outage takes the GPUs and the memory, too.
 func (n *nodeScene) closeNode(k int, o *Outage, procs int) int {
 	if procs <= 0 {
 		return 0

@@ -286,8 +286,8 @@ type reserved struct {
 	nodes map[int]amounts
 }
 
-// schedule starts the jobs that may start, and reports whether one of them ends at once. It empties the queue when the
-// request starts.
+// schedule starts the jobs that may start. It reports whether one of them ends at once, or a limit now keeps the job
+// with the reservation. It empties the queue when the request starts.
 func (n *naiveNodes) schedule(now float64) (again bool) {
 	var first *reserved
 	var head []forward.Holding

@@ -145,7 +145,7 @@ func drawNodes(t *rapid.T) (forward.State, forward.Request) {
 	return s, r
 }
 
-// drawNeeds draws what a job asks for.
+// drawNeeds draws the size and the needs of a job; no needs for a job that needs only processors.
 func drawNeeds(t *rapid.T, s *forward.State) (procs int, needs *forward.Needs) {
 	procs = rapid.IntRange(1, min(6, s.Capacity)).Draw(t, "size")
 	kind := rapid.IntRange(0, 3).Draw(t, "kind")

@@ -70,7 +70,8 @@ func (m *machine) isAhead(w *waiter) bool {
 	return m.goesBefore(&m.late.jobs[w.late])
 }
 
-// pass starts every job that may start now. It reports whether the request has started.
+// pass starts every job that may start now. It reports whether the request has started. If there is a probe, the probe
+// records what a request could take now.
 func (m *machine) pass() bool {
 	m.reserver = waiter{id: none}
 	if m.byNode {
@@ -284,7 +285,7 @@ func (m *machine) backfill(bounded bool) bool {
 	return false
 }
 
-// candidate returns the first job that may start by the stairs. It excludes the head, which had no room even without
+// candidate returns the first job that may start by the stairs. That is never the head, which had no room even without
 // the stairs. Within a pass the stairs only fall and the limits only fill. So late jobs that could not start are not
 // examined again.
 func (m *machine) candidate(bounded bool) waiter {

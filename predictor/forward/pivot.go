@@ -29,8 +29,9 @@ func (m *machine) follow() {
 	}
 }
 
-// blame records that a job ends at this instant, or reaches its limit. If several jobs do, the largest one counts,
-// and of equally large jobs the one with the smallest number.
+// blame records that a job ends at this instant, or reaches its limit. If several jobs end, the largest one counts, and
+// of equally large jobs the one with the smallest number. A reached limit counts only if no job ends, and if the job
+// started in the replica.
 func (m *machine) blame(id int32, t *task) {
 	ended, ran := t.end <= m.now, int(id) < len(m.state.Running)
 	procs := max(1, t.procs) // a job in another pool has no processors, but may free a limit

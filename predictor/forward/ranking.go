@@ -97,7 +97,8 @@ func (m *machine) rankedJob(i int) late {
 // arrival.
 func (l *late) goesFirst(o *late) bool { return l.rank < o.rank || l.rank == o.rank && l.turn < o.turn }
 
-// sortRanks puts the jobs whose ranks move into order. Most computations change nothing.
+// sortRanks puts the jobs whose ranks move into order. It sorts only if the order has changed, because most
+// computations of ranks do not change it.
 func (m *machine) sortRanks() {
 	jobs := m.late.jobs
 	for i := 1; i < len(jobs); i++ {

@@ -16,8 +16,8 @@ import (
 // rankEvery is the number of seconds between two computations of ranks here.
 const rankEvery = 5
 
-// busyLast is a ranker that puts owners with the most running processors last, and jobs that have waited for long
-// earlier.
+// busyLast is a ranker that puts a job later the more processors its owner's jobs have, and earlier the longer it has
+// waited.
 type busyLast struct{}
 
 func (busyLast) Begin(int, forward.Ranking) forward.Ranking {

@@ -9,8 +9,8 @@ import (
 )
 
 // naive plays a state one second after the other, and computes everything from the definitions at every second. All its
-// times are whole seconds. It handles eligibility, jobs that wait for the ends of others, places in the queue, outages
-// and limits, but no limits on work.
+// times are whole seconds. It handles eligibility, jobs that wait for the ends of others, places in the queue, moving
+// ranks, outages, gates and limits, but no limits on work.
 type naive struct {
 	s        *forward.State
 	running  []holder
@@ -200,8 +200,8 @@ func (n *naive) rank(now float64) {
 	slices.SortFunc(n.waiting, byMovedRank)
 }
 
-// schedule starts the jobs that may start, and reports whether one of them ends at once. It empties the queue when the
-// request starts.
+// schedule starts the jobs that may start. It reports whether one of them ends at once, or a limit now keeps the job
+// with the reservation. It empties the queue when the request starts.
 func (n *naive) schedule(now, end float64) (again bool) {
 	var reserved *holder
 	var head waits

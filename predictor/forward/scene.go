@@ -47,7 +47,8 @@ type change struct {
 	procs int
 }
 
-// plan returns the runtime in seconds that the scheduler plans for a job.
+// plan returns the runtime in seconds that the scheduler plans for a job with a time limit (0 for unknown). It is +Inf
+// if neither the limit nor the default limit is known.
 func (s *State) plan(limit float64) float64 {
 	switch {
 	case limit > 0:

@@ -28,7 +28,7 @@ const sharedJobs = 20
 // Future is the outcome of a request in one replica.
 type Future struct {
 	// Wait is the wait of the request in seconds. Blocked is the part of it, in seconds, in which the request was not
-	// eligible, or a limit kept it from starting.
+	// eligible, had to wait for other jobs to end, or was kept from starting by a limit.
 	Wait, Blocked float64
 	// Soon is the blocked part of the first SoonSeconds of the wait, in seconds.
 	Soon float64

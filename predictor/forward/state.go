@@ -56,7 +56,8 @@ type AgingLaw interface {
 
 // Running is a job that holds processors.
 type Running struct {
-	// Identity of the job, by which it has the same random numbers in every forecast; 0 stands for its index.
+	// Key identifies the job, so that it has the same random numbers in every forecast. 0 means that the job is
+	// identified by its index.
 	Key   uint64
 	Group uint64 // jobs of one group (a user's campaign) have correlated lifetimes, see State.Rho; 0 for none
 	Procs int
@@ -163,7 +164,7 @@ type Request struct {
 	Procs    int
 	Limit    float64 // seconds, 0 for unknown
 	Eligible float64 // seconds from now until it may compete, 0 or less for now
-	Rank     int     // rank among the arrivals
+	Rank     int     // rank relative to later arrivals; for the waiting jobs Behind counts
 	// Owner and Since are as in Ranked, for State.Ranker.
 	Owner int32
 	Since float64
@@ -211,8 +212,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a request for %d processors can never start: the pool has at most %d", e.Procs, e.Most)
 }
 
-// NeverError reports a request that can never start although it is small enough. Either an endless outage begins
-// before it could end by its limit, or a limit on running jobs is below its request.
+// NeverError reports a request that can never start although it is small enough. Either an endless outage begins before
+// it could end by its limit, or a limit on running jobs is below its request, or the nodes cannot hold it even if they
+// are empty.
 type NeverError struct {
 	Procs int
 	Limit float64

@@ -12,7 +12,7 @@ type PolicySource uint8
 
 // The sources.
 const (
-	// PolicyAssumed is EASY backfilling, because nothing else is known.
+	// PolicyAssumed is EASY backfilling, because nothing else is known, or a policy that was found from too few starts.
 	PolicyAssumed PolicySource = iota
 	// PolicyLearnt is learnt from the starts.
 	PolicyLearnt
