@@ -65,7 +65,7 @@ func (e *envelope) take(at float64, stairs []stair) {
 }
 
 func (e *envelope) raise(at float64, s stair) {
-	i := 0 // index of the first stair for such limits
+	i := 0 // index of the first stair for limits of s.within or more
 	for i < len(e.now) && e.now[i].within < s.within {
 		i++
 	}

@@ -4,7 +4,7 @@ import "math"
 
 // luck has the inputs of random lifetimes that are the same in all replicas.
 type luck struct {
-	aged   []aged  // the running jobs
+	aged   []aged  // the laws of the running jobs, by index
 	group  []int32 // index of each job's group, or none if it has no group
 	groups int
 	index  map[uint64]int32 // by group

@@ -19,10 +19,10 @@ type machine struct {
 	running  byend.List    // the running jobs by their expected ends
 	events   quadheap.Heap // the times at which running jobs end, or reach their expected ends
 	waiting  lanes
-	late     lateQueue // the waiting jobs that came later, and the request
-	searched int       // number of the late jobs, in order, that may not start in this pass
+	late     lateQueue // the waiting jobs that came later, and the request; all waiting jobs if ranks move
+	searched int       // number of leading late jobs that cannot start any more in this pass
 	changed  int       // the index of the next change of the capacity
-	unlocked int       // the index of the next blocked job
+	unlocked int       // the index in blocked of the job that becomes eligible next
 	arrival  Arrival
 	arrives  float64 // instant of the next arrival; +Inf if there is none
 	next     func() (Arrival, bool)
@@ -37,7 +37,7 @@ type machine struct {
 	idle     int         // number of flips since the last other event
 	limitNow []limitState
 	reserver waiter  // the job that had a reservation in the last pass; its id is none if no job had one
-	opens    float64 // when the work of a limit will have fallen so far that a job may start; +Inf for never
+	opens    float64 // the instant at which the work of a limit has fallen so far that a job may start; +Inf for never
 	ground   ground
 	scores   []float64       // scores of the groups in this replica, NaN if not computed yet, see luck
 	drawn    []atomic.Uint64 // cached lifetimes of this replica, by slot; nil for none
@@ -54,9 +54,9 @@ type machine struct {
 	eligible float64
 	needNow  []int32
 	// requestHolds has the amounts of the request in limits. shutFor is the number of seconds for which these limits,
-	// or the eligibility, have kept the request from starting so far, and shutSoon is the part of it in the first
-	// SoonSeconds. shutSince is the instant since which they have kept it without a break, NaN if they do not keep it
-	// now.
+	// other jobs or the eligibility have kept the request from starting so far, and shutSoon is the part of it in the
+	// first SoonSeconds. shutSince is the instant since which they have kept it without a break, NaN if they do not
+	// keep it now.
 	requestHolds                 []Holding
 	shutFor, shutSoon, shutSince float64
 	probe                        *envelope

@@ -10,13 +10,13 @@ import (
 type ground struct {
 	free   []room
 	parts  []part
-	held   []partSpan // range of the job's parts, by its number
+	held   []partSpan // range of each job's parts, by the number of the job
 	finder finder
 	head   reservation
 	ends   []byend.Item // planned ends of the running jobs
 	open   [2][]int32   // nodes with free processors at the beginning of backfilling, in the orders of nodeScene
 	failed []*shape     // shapes that have found no nodes since backfilling began
-	shapes [2]shape     // memory for shapes of late jobs: the first of the queue, and another
+	shapes [2]shape     // memory for the shapes of two late jobs: the first of the queue, and one that may overtake it
 }
 
 // of returns the parts of a running job.

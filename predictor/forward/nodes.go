@@ -85,7 +85,7 @@ type nodeScene struct {
 	closed  [][]closure // by node; nil without outages
 	reopens []float64   // the ends of outages, rising
 	parts   []part
-	held    []partSpan // range of a running job's parts, by its number
+	held    []partSpan // range of each running job's parts, by the number of the job
 	spread  Needs      // assumed needs of jobs whose own needs are unknown
 	shapes  []shape    // of the waiting jobs, by position
 	never   []bool     // by position of a waiting job: true if the job would not fit on an empty machine

@@ -38,7 +38,7 @@ func (m *machine) blame(id int32, t *task) {
 	switch {
 	case ended && (procs > m.trail.freed || procs == m.trail.freed && id < m.trail.freer):
 		m.trail.cause, m.trail.freed, m.trail.freer = m.trail.roots[id], procs, id
-	case !ended && !ran && m.trail.freed == 0: // the job reaches its limit, which counts from its start
+	case !ended && !ran && m.trail.freed == 0: // a job that started in the replica reaches its limit
 		m.trail.cause = m.trail.roots[id]
 	}
 }

@@ -22,11 +22,11 @@ type scene struct {
 	blocked      []int32 // positions of the jobs that become eligible later, sorted by that time
 	scratch      []byend.Item
 	gateOf       []int8      // the gates of the waiting jobs, by position; empty without gates
-	gates        []gateState // present states of the gates
+	gates        []gateState // states of the gates at the beginning of a replica
 	limits       []limitState
 	dependencies dependencies
 	backs        bool
-	plans        bool // simulate by the time limits alone, without random lifetimes
+	plans        bool // true if jobs are simulated by the time limits alone, without random lifetimes
 	byNode       bool // true if State.Nodes count
 	nodes        nodeScene
 	luck         luck
@@ -88,8 +88,8 @@ func (c *scene) prepare(s *State, request *Request) error {
 	return nil
 }
 
-// overrun returns the expected end of a job that runs past its limit. Until then it runs as long again as it has run,
-// but at least a minute (as in package simulator).
+// overrun returns the expected end of a job that runs past its limit. The job is assumed to run as long again as it has
+// run, but at least for a minute (as in package simulator).
 func overrun(now, start float64) float64 { return now + max(60, now-start) }
 
 func (c *scene) prepareQueue() {

@@ -10,15 +10,15 @@ import (
 // Sim simulates one request at a time and reuses its memory. Later calls allocate only the goroutines of Workers. It
 // is not safe for concurrent use.
 type Sim struct {
-	// Workers is the number of goroutines, including the caller's, in which Waits simulates the replicas of a state
-	// with at least sharedJobs jobs. 0 means 1. It does not change the result.
+	// Workers is the number of goroutines, including the caller's, in which Waits and Futures simulate the replicas of
+	// a state with at least sharedJobs jobs. 0 means 1. It does not change the result.
 	Workers int
 
 	scene   scene
 	machine machine
 	helpers []machine // machines of the other workers
 	futures []Future  // the results of Waits
-	follows bool      // record the causes of starts
+	follows bool      // true if the causes of starts are recorded
 }
 
 // sharedJobs is the minimum number of jobs of a state for which another goroutine is worth the few microseconds that

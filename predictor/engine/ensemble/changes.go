@@ -110,8 +110,8 @@ type DriftMonitor struct {
 	queues   map[string]*scope
 	Raised   []alarm
 	grown    bool               // a new queue has enough waits for training; never true between events
-	capacity map[string]int     // the capacity of pools at the last alarm
-	limits   map[string]float64 // of queues, as reported
+	capacity map[string]int     // by pool: its processors at the last alarm, or when they were first recorded
+	limits   map[string]float64 // the time limits of queues in seconds, 0 for none
 }
 
 // NewDriftMonitor returns a monitor of forecasts with the given number of levels.

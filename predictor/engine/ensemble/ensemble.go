@@ -31,7 +31,7 @@ type Ensemble struct {
 	live    OnlineExperts
 	Kept    *ExpertTemplate // a copy of the live experts; used if they have too many groups to be copied for each view
 	mine    *OnlineExperts  // the ensemble's own copy of the template
-	Since   int             // number of starts since the template was copied
+	Since   int             // number of learnt waits since the template was copied
 	Errors  SimulationErrors
 	Early   EarlyErrors
 	Monitor *DriftMonitor

@@ -47,8 +47,8 @@ type comers struct {
 	past  []track.PastJob
 	seen  uint64           // number of all submissions so far, see track.PastJobs.Window
 	ranks map[int]int      // ranks of arrivals, by code of the pool's queues
-	users map[comerKey]int // ranks of users' waiting jobs, if priorities count
-	most  int              // the maximum number of submissions that a future repeats, other pools' included
+	users map[comerKey]int // rank of a user's newest waiting job in a queue, if priorities count
+	most  int              // the maximum number of submissions that a future repeats, those to other pools included
 	whole bool             // true if all submissions are to the pool, and their ranks are 0
 	waits map[int]float32  // means of ln(wait + 60 s), by code of the pool's queues
 	// owners has the owner (see projection) of each user, by the user's number, if priorities change. typical has, by

@@ -202,7 +202,7 @@ func codeCausesOf(s *codec.Codec, c *pivotCounts, cells int, jobs map[uint64]*tr
 		s.Uint(id)
 		all := c.starts[*id]
 		codeShares(s, &all, c)
-		if s.Reading { // a map that is saved must not change, because views may read it
+		if s.Reading { // saving must not write the map, because views may read it
 			c.starts[*id] = all
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // chain finds the jobs for whose ends the held jobs of a pool wait. Its zero value is ready for use.
 type chain struct {
 	played    map[uint64]bool // the simulated jobs among the waiting ones, by id
-	elsewhere map[uint64]bool // the jobs that run in other pools, by id
+	elsewhere map[uint64]bool // the jobs of Facts.elsewhere, by id
 }
 
 // add records that a held job is simulated.

@@ -21,7 +21,7 @@ type Nodes struct {
 	// Queues has the rules of the queues that have rules.
 	Queues map[string]QueueRules `json:"queues,omitempty"`
 
-	numbers map[string]int32 // by the nodes' names; nil if not all are known
+	numbers map[string]int32 // numbers of the nodes by name; nil if not all names are known
 }
 
 // NodeGroup is a group of equal nodes.
@@ -237,8 +237,8 @@ func (n *Nodes) bindsOf(d *forward.Needs, procs int) bool {
 type nodeUse struct {
 	*Nodes
 	binds  bool      // a resource other than processors may keep a job waiting
-	heavy  bool      // running jobs use a larger share of memory than of processors
-	memory bool      // waiting jobs ask for memory
+	heavy  bool      // a running job takes a larger share of a node's memory than of its processors
+	memory bool      // a waiting job asks for memory
 	closed [][]int32 // numbers of the nodes of each outage; nil if unknown
 }
 

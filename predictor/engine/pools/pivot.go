@@ -45,7 +45,7 @@ type blockingJob struct {
 	id    uint64
 	procs int
 	start float64
-	law   *track.Law // nil if the job has ended since
+	law   *track.Law // nil if the job had ended when the engine was restored
 }
 
 // share is the number of futures in which a job, given by its index, is the pivot.

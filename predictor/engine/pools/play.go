@@ -48,7 +48,7 @@ type Facts struct {
 // Member has the attributes of a job for simulations.
 type Member struct {
 	key, group   uint64 // the job's id plus 1, and the user's number
-	number       uint64 // in the order in which the engine took jobs in
+	number       uint64 // the job's place in the order in which the engine took jobs in
 	Procs, rank  int
 	Start, Limit float64
 	Submit       float64
@@ -326,7 +326,8 @@ func (f *Facts) rankOf(r *track.Request) int {
 	return rankOfQueue(f.policy, f.order, r.Queue)
 }
 
-// rankAt returns the place of a waiting job at an instant.
+// rankAt returns the rank of a waiting job. If priorities move, it is the rank as of the scheduler's last computation.
+// With a fitted priority it is the rank at the instant. Otherwise it is the rank that the job had when f was made.
 func (f *Facts) rankAt(at float64, w *Member) int {
 	switch {
 	case f.moves != nil:
@@ -338,7 +339,8 @@ func (f *Facts) rankAt(at float64, w *Member) int {
 	return f.fitted.Rank(&job)
 }
 
-// rankOfRequest returns the place of a request at an instant.
+// rankOfRequest returns the rank of a request. With a fitted priority it is the rank at the instant. Otherwise it is
+// the result of rankOf.
 func (f *Facts) rankOfRequest(at float64, r *RankedRequest) int {
 	if f.fitted == nil {
 		return f.rankOf(&r.Request)

@@ -234,7 +234,7 @@ func readPolicyHistory(d *codec.Reader) *policyHistory {
 	return learnHistory(d, n, d.Bytes())
 }
 
-// learnHistory learns n saved events.
+// learnHistory returns a history that has learnt the n saved events of a log. An invalid log makes d fail.
 func learnHistory(d *codec.Reader, n int, log []byte) *policyHistory {
 	h := newPolicyHistory()
 	h.n = n

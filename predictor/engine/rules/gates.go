@@ -209,7 +209,8 @@ func (l *GateLearner) fade(by float64) {
 	}
 }
 
-// Started records the start of a job of a class of limits. It reports whether the gates have changed.
+// Started records the start of a job of a class of limits. It reports whether the gates may have changed, because they
+// were searched for.
 func (l *GateLearner) Started(now float64, class int) bool {
 	const instant = .1 // the exposure of a job that starts at once, in half hours
 	c := l.of(class)
@@ -413,7 +414,7 @@ func gate(over float64, shut *[Slots]bool, at float64) forward.Gate {
 		return g
 	}
 	first := slotOf(at)
-	begin := slot*float64(first+1) - inWeek(at) // until the next slot
+	begin := slot*float64(first+1) - inWeek(at) // seconds until the next slot
 	g.Shut = shut[first]
 	flips := 0
 	for k := range shut {

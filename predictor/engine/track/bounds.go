@@ -30,7 +30,7 @@ type BoundHistory struct {
 	levels []float64
 	series []*qbets.Series // by level
 	waits  []float64       // waits of the longest history
-	known  []float64       // bounds by level, NaN if the history is too short; never changed
+	known  []float64       // bounds by level, NaN if the history is too short; replaced, never changed
 	fresh  bool            // true if known is up to date
 }
 

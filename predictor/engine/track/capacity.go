@@ -18,7 +18,7 @@ type useHistory struct {
 	widest   int        // size of the largest job that ran: the machine has at least this number of processors
 	total    float64    // sum of the seconds of all levels
 	now      float64    // the instant up to which use was added
-	estimate int        // estimate of the newest hour
+	estimate int        // the present estimate, which changes at most once an hour after the first day
 }
 
 // useLevel has the time for which nearly equal numbers of processors were in use.

@@ -221,7 +221,7 @@ const (
 type Job struct {
 	Request
 	ID                    uint64
-	Number                uint64 // order in which jobs were taken in
+	Number                uint64 // place in the order in which jobs were taken in
 	State                 JobState
 	Observed              bool // true if the learners of pools have received the job
 	Submit, Start         float64
@@ -229,8 +229,8 @@ type Job struct {
 	SizeClass, LimitClass int
 	QueueState            *Queue
 	UserState             *user
-	Pending               *PendingForecast // nil if the job has no forecast from which is learned
-	FactsOnly             bool             // facts are learned from the wait, although the job has no row of features
+	Pending               *PendingForecast // nil if nothing is learned from a forecast of the job
+	FactsOnly             bool             // only facts are learned from the wait: the job has no row of features
 	Law                   *Law
 	Hold                  Hold              // reason why a held job does not compete
 	Bounds                []joblimits.Bound // limits that apply to the job

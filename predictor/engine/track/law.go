@@ -12,7 +12,7 @@ const (
 	perUnit   = 8
 	grace     = 60.  // the scale, in seconds, of lifetimes beyond a limit, as in package residual
 	oldestAge = 1e15 // replaces all higher ages
-	surest    = 1e-9 // survival at the highest quantile
+	surest    = 1e-9 // minimum of 1 - u in a quantile at u, so that quantiles are finite
 )
 
 // Law is a sampled copy of a lifetime law of package residual, with a quarter of its size. It can be saved. It is

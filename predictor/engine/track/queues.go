@@ -21,7 +21,7 @@ type SimilarFacts struct {
 	LastWait  float64 // logarithm of the last wait
 	Newest    newest
 	Learnt    int
-	Lately    []float64 // the newest waits in rising order, as logarithms; never changed
+	Lately    []float64 // the newest waits in rising order, as logarithms; replaced, never changed
 	exact     []sizeStart
 }
 

@@ -59,7 +59,7 @@ type Tracker struct {
 type frozenFacts struct {
 	waiting *JobCounts
 	queues  []*QueueFacts
-	index   map[string]int // index of each queue
+	index   map[string]int // index of each queue in queues, by name
 	users   *UserTable
 	changed []*user
 	// outdated is true if the next table must be made again from all users.

@@ -14,7 +14,7 @@ const lastWaits = 8
 type UserHistory struct {
 	LastEnd  float64        // instant, NaN for none
 	OfLimits ForgettingMean // mean of runtime divided by time limit of the newest jobs
-	waits    []float64      // the newest waits as logarithms, the newest last; never changed
+	waits    []float64      // the newest waits as logarithms, the newest last; replaced, never changed
 	requests []requestStart
 }
 

@@ -33,9 +33,9 @@ const (
 type startCounts struct {
 	starts, waited [slots]float64 // number of starts, and slots of waiting, by slot of the week
 	started        float64        // the number of all starts
-	waiting        float64        // the number of such jobs now
+	waiting        float64        // the number of these jobs that wait now
 	at             float64        // the instant up to which waiting is counted
-	table          *WeekHazard    // table at the beginning of a slot; never changed
+	table          *WeekHazard    // table at the beginning of a slot; replaced, never changed
 	tableSlot      float64        // the number of that slot since the epoch
 }
 
@@ -188,7 +188,7 @@ func (h *WeekHazard) code(s *codec.Codec) {
 
 const (
 	mostDayTimes  = 200      // the maximum number of starts of a class whose times of day are kept
-	leastDayTimes = 20       // the minimum number for a clock
+	leastDayTimes = 20       // the minimum number of such starts for a clock
 	dayClockWait  = 600.     // minimum wait, in seconds, of starts that are kept; others did not wait for a time of day
 	peakSeconds   = 20 * 60. // width in seconds of the window with the most starts
 )
@@ -198,7 +198,7 @@ const (
 type dayTimes struct {
 	seconds []float64 // since midnight, in a ring buffer
 	next    int
-	table   *DayClock // never changed
+	table   *DayClock // replaced, never changed
 }
 
 func (d *dayTimes) add(at float64) {
