@@ -194,7 +194,7 @@ type Forecast struct {
 	// Experts has each expert's quantiles in seconds, by the number of the expert (ensemble.Names). An expert without
 	// a forecast has nil.
 	Experts [][]float64
-	// Combined are the quantiles before their correction.
+	// Combined are the quantiles that the experts give together, before the calibration corrects them.
 	Combined []float64
 	// Basis is the name of the main expert behind the forecast: "trees", "simulation_corrected", "linear",
 	// "simulation", "recent" or "limits". It is another expert only if none of these has a forecast. It is empty if

@@ -177,9 +177,8 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	}
 }
 
-// addBounds adds QBETS's bound at each level. It is the bound for the request's queue and size class, if that is
-// unknown the one for the queue, and otherwise the one for all jobs. Without any bound at some level, QBETS has no
-// forecast.
+// addBounds adds QBETS's bound at each level. It is the first known one of three: for the request's queue and size
+// class, for the queue, and for all jobs. If none is known at some level, QBETS has no forecast.
 func (v *View) addBounds(j *resolvedRequest, g *pendingForecast) {
 	out := make([]float64, len(v.Levels))
 	for i, level := range v.Levels {

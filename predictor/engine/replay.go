@@ -152,8 +152,8 @@ func (e *Engine) trainNow() {
 	e.learner.TrainNow()
 }
 
-// submitInPlan records a submission that gets no forecast by the plan. It returns false if the job needs a forecast;
-// then the caller records it. viewAt returns the view of the submission, for the row of the job.
+// submitInPlan records a submission that gets no forecast by the plan. It returns false, and records nothing, if the
+// job needs a forecast. viewAt returns the view of the submission, for the row of the job.
 func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, viewAt func() *View) bool {
 	what, first := e.replay.next()
 	if first {

@@ -25,7 +25,7 @@ type View struct {
 	// The causes of changes of priorities; nil if there are none, and in a restored view.
 	moves *pools.PriorityMoves
 	trees training.Trees
-	// The rows of features that were forecast at this instant; nil if no other request uses the view.
+	// A cache that makes predictions for similar rows of features faster; nil if no other request uses the view.
 	similar *training.SimilarRows
 	laws    map[class]uniformlog.Model // for Downey's methods; nil if these are not used
 
@@ -96,8 +96,8 @@ func (v *View) resolve(r *track.Request, j *resolvedRequest) *resolvedRequest {
 	return j
 }
 
-// withLinked returns a view that also has those jobs on which a request depends that are not in its pool, because they
-// became known later for example.
+// withLinked returns a view that also has the jobs on which a request depends and which the pool of the request lacks
+// in v (see pools.Facts.Linked).
 func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
 	linked := v.poolOf(r.Queue).Linked(t, r.After)
 	if len(linked) == 0 {

@@ -23,8 +23,8 @@ func (v *View) Openings(r *track.Request) pools.Openings {
 }
 
 // Pivots returns the running jobs on whose ends the start of a request at the view's instant depends. It returns at
-// most five, the largest share first. It leaves out jobs that are pivots in a single future only. It is nil if the
-// simulation is impossible. In a large pool the pivots are those of the newest simulation (see
+// most five, the largest share first. It leaves out jobs that are pivots in a single future only. The result is nil if
+// the simulation is impossible. In a large pool the pivots are those of the newest simulation (see
 // Forecast.SimulationAge), and one of them may have ended since.
 func (v *View) Pivots(r *track.Request) []pools.Pivot {
 	ranked := v.ranked(r)
@@ -61,8 +61,8 @@ func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
 	return &freed
 }
 
-// PivotsOf returns the pivots of a waiting job of a queue, by its id. It is nil if the job does not wait there, or is
-// not among the first 256 of a large pool.
+// PivotsOf returns the pivots of a waiting job of a queue, by its id. The result is nil if the job does not wait there,
+// or is not among the first 256 of a large pool.
 func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	c := v.borrowScratch()
 	defer v.scratches.Put(c)
@@ -84,9 +84,9 @@ func (v *View) FuturesWithout(id uint64) *Futures {
 	return &Futures{v, pools.NewFuturesWithout(v.Instant, id)}
 }
 
-// Waits returns the waits of a request that is submitted now, in seconds, by future. For any two requests of one
-// pool, element i belongs to the same future. It is nil if the simulation is impossible. The result may use the memory
-// of room, whose values are overwritten; room may be nil.
+// Waits returns the waits of a request that is submitted now, in seconds, by future. For any two requests of one pool,
+// element i belongs to the same future. The result is nil if the simulation is impossible. It may use the memory of
+// room, whose values are overwritten; room may be nil.
 func (f *Futures) Waits(r *track.Request, room []float64) []float64 {
 	clean := r.Clean()
 	pool := f.view.poolOf(clean.Queue)

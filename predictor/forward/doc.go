@@ -25,6 +25,6 @@
 // node. One runs on any number of nodes, wherever processors are free. One gets nodes for itself. Under EASY the first
 // job that cannot start has a reservation of nodes, at the earliest instant at which it fits by the plan. A later job
 // that would run past that instant prefers other nodes, and starts if the first job still fits then. Running jobs whose
-// nodes are unknown are packed, the most demanding ones first. Outages whose nodes are unknown take the last nodes, and
-// first the idle ones if the outage has begun.
+// nodes are unknown are packed, the most demanding ones first. An outage whose nodes are unknown takes the last nodes.
+// If it has begun, it takes idle nodes first.
 package forward

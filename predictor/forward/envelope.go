@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// step has an instant (at) at which requests could have started: those of at most the given size (most) and with at
-// most the given limit in seconds (within).
+// step describes requests that could have started at an instant (at): most is their maximum size, and within is their
+// maximum limit in seconds.
 type step struct {
 	at, within float64
 	most       int32

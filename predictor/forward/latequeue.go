@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// lateQueue has the jobs that joined the queue during a replica, in the order of the queue. A job that leaves is only
-// marked, so that the places of the other jobs do not change until the next job joins. A long replica has thousands
-// of these jobs, and most passes start none of them. With the minimum requests of blocks a search skips jobs that
-// cannot start.
+// lateQueue has the jobs that joined the queue during a replica (if ranks move, all waiting jobs), in the order of the
+// queue. A job that leaves is only marked, so that the places of the other jobs do not change until the next job joins.
+// A long replica has thousands of these jobs, and most passes start none of them. With the minimum requests of blocks a
+// search skips jobs that cannot start.
 type lateQueue struct {
 	jobs   []late
 	blocks []lateBlock // of lateBlockSize jobs each

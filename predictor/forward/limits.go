@@ -183,8 +183,8 @@ func (m *machine) admitted(at int) bool {
 	return false
 }
 
-// opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no other job
-// ends before. It is +Inf if another kind of amount keeps the job.
+// opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no other job ends
+// before. It is +Inf if waiting does not help, for example because another kind of amount keeps the job.
 func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	l, most := &m.limitNow[h.Limit], &m.state.Limits[h.Limit].Most
 	if most[Work] == Unbounded || l.used[Work] == 0 {
@@ -257,8 +257,8 @@ func (m *machine) isHeadKept() bool {
 		m.stopper(m.holds(m.reserver.id), m.reserver.plan) != nil
 }
 
-// watch records for how long limits, other jobs or its eligibility keep the request from starting. It is called after
-// every pass. waits is false once the request has started.
+// watch records for how long the request is kept from starting by limits, by other jobs that must end, or because it is
+// not eligible yet. It is called after every pass. waits is false once the request has started.
 func (m *machine) watch(waits bool) {
 	if m.requestID == none {
 		return
@@ -275,7 +275,7 @@ func (m *machine) watch(waits bool) {
 }
 
 // isKept reports whether the request is not eligible yet, waits for other jobs to end, or is kept from starting by a
-// limit. It brings m.opens forward if time alone lets the limit admit the request earlier.
+// limit. If the work of that limit falls with time, it lowers m.opens to the instant at which the request may start.
 func (m *machine) isKept() bool {
 	if m.awaits || !math.IsInf(m.joinsAt, 1) {
 		return true

@@ -66,7 +66,7 @@ type machine struct {
 	gate                         int8 // gate of the requests that the probe stands for
 }
 
-// late is a job that was not in the state. It has a place among the state's jobs.
+// late is a job that was not in the state, or any waiting job if ranks move. It has a place among the state's jobs.
 type late struct {
 	id      int32
 	slot    int32 // number of the state's waiting jobs ahead of it
@@ -184,8 +184,8 @@ func planned(limit, age float64) float64 {
 const yieldTurns = 32
 
 // play continues until the request has started, or until no more events can affect it. It returns the start of the
-// request: the horizon if that comes first, +Inf for never, NaN after an error. With a probe there is no request, and
-// the result has no meaning.
+// request, or the horizon if that comes first. It returns +Inf if the request never starts, and NaN after an error.
+// With a probe there is no request, and the result has no meaning.
 func (m *machine) play() float64 {
 	for turn := 1; ; turn++ {
 		if turn%yieldTurns == 0 {

@@ -291,8 +291,8 @@ func (n *nodeScene) open(k int, o *Outage) int {
 	return left
 }
 
-// closeNode takes the given number of processors of a node for an outage, and returns it; 0 if it is negative. If these
-// are all processors of the node, the outage takes the GPUs and the memory, too.
+// closeNode takes the given number of processors of a node for an outage, and returns that number. It returns 0 if the
+// number is negative. If these are all processors of the node, the outage takes the GPUs and the memory, too.
 func (n *nodeScene) closeNode(k int, o *Outage, procs int) int {
 	if procs <= 0 {
 		return 0

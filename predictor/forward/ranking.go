@@ -22,8 +22,8 @@ type Ranking interface {
 	Next() float64
 	// Compute computes the ranks as of Next.
 	Compute()
-	// Started reports that a job of a pool starts to run, which may have been before now. Ended reports the end of
-	// one. The jobs that run in the State are reported first.
+	// Started reports that a job of the pool started at began, which may be before now. Ended reports that such a job
+	// ends now. The starts of the jobs that run in the State are reported first.
 	Started(owner int32, procs int, began float64)
 	Ended(owner int32, procs int, began, now float64)
 	// Rank returns the rank of a waiting job as of the newest computation.

@@ -9,7 +9,7 @@ import (
 
 // The simulation knows neither the true arrivals to come nor the scheduler's own delays, and often not the nodes. So
 // its waits are wrong by a factor that persists for a while. The corrected simulation applies the errors of the newest
-// jobs to its median.
+// jobs to the simulation's median.
 
 const (
 	// CorrectedJobs is the number of started jobs whose errors count. It is also the maximum number of waiting jobs

@@ -32,7 +32,7 @@ func EarlyClassOf(said float64) EarlyClass {
 }
 
 const (
-	// EarlyWaits is the number of kept waits of a class. After that many, only the experts are served.
+	// EarlyWaits is the maximum number of kept waits of a class. After that many, only the experts are served.
 	EarlyWaits = 400
 	// exceptions is the number of learnt waits that must be expected above a quantile (below it, for levels under 0.5)
 	// before only the experts are served at its level. Experts learn a level from such waits. If fewer are expected,

@@ -24,13 +24,13 @@ func NewFuturesWithout(at float64, id uint64) *Futures {
 }
 
 // TableWaits returns the waits of a request in the futures of a large pool's table, in seconds, by future. It appends
-// them to room[:0]. It is nil if the table has none.
+// them to room[:0]. The result is nil if the table has none.
 func (f *Facts) TableWaits(r *track.Request, room []float64) []float64 {
 	return f.table(r).waitsByFuture(r, room[:0])
 }
 
 // Waits returns the waits of a request in a pool that has no tables, in seconds, by future. For any two requests in one
-// pool, element i belongs to the same future. It is nil if the simulation is impossible.
+// pool, element i belongs to the same future. The result is nil if the simulation is impossible.
 func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if waits, bound := c.waitsWithin(f, r); bound {
 		return waits

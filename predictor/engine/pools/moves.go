@@ -289,8 +289,8 @@ func (p *PriorityMoves) rankYoung(w *Member) int {
 	return w.rank + int(math.Round(p.ageIn(w.reported, w.since())))
 }
 
-// between returns by how much a job's rank changes if its owner is not the owner from but the owner to. A positive
-// result means a later start.
+// between returns the rank that a job would have with the owner to, minus the rank that it has with the owner from. A
+// positive result means a later start. The result is 0 if an owner or the factors are unknown.
 func (p *PriorityMoves) between(from, to int32) int {
 	if from == fairshare.None || to == fairshare.None || len(p.factors) == 0 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Access defines who may use the nodes of an outage, which is then a reservation, without naming it in the request. The
-// texts are names separated by commas.
+// Access defines who may use the nodes of a reservation (a kind of outage) without naming it in the request. The texts
+// are names separated by commas.
 type Access struct {
 	// Open is true if everybody who meets the conditions below may use the nodes. Otherwise nobody may.
 	Open bool

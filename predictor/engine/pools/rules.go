@@ -85,7 +85,7 @@ func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 }
 
 // Submitted records the pool at a submission, so that the order of starts is learnt from the wait. It records nothing
-// if the jobs' priorities are known, if the policy is configured, in large pools, and without fitted priorities.
+// in large pools, if the jobs' priorities are known, if the policy is configured, or if fitted priorities are disabled.
 func (m *Machine) Submitted(at float64, id uint64, f *Facts, r *RankedRequest) {
 	if m.cfg.WithoutPriority || f == nil || f.Large || f.prioritized || f.source == PolicyConfigured {
 		return

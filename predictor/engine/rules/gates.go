@@ -40,7 +40,8 @@ const (
 )
 
 // counts holds the starts of a class of limits by slot of the week, and its exposure. The exposure is the sum over jobs
-// of the half hours for which they waited although they fitted into the free processors.
+// of the half hours for which they waited although they fitted into the free processors. Each start adds a tenth of a
+// half hour.
 type counts struct {
 	Starts, Exposure [Slots]float64
 }

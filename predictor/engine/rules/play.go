@@ -42,8 +42,8 @@ func (f *fixed) Residual(float64, float64) float64 { return float64(*f) }
 // farthest is the wait, in seconds, of a request that never starts in a simulation: 30 days.
 const farthest = 30 * 86400.
 
-// Load sets the pool, which must not change until the last simulation. The pool has the given number of processors,
-// or the number in use if that is larger. All runtimes are multiplied by factor.
+// Load sets the pool, which must not change until the last simulation. The pool has the given number of processors, or
+// the number in use if that is larger. factor multiplies the expected runtimes.
 func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 	n := len(pool.Running) + len(pool.Waiting)
 	p.laws = slices.Grow(p.laws[:0], n)[:n]

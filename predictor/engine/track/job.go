@@ -111,8 +111,9 @@ func (r *Request) Clean() Request {
 	return out
 }
 
-// These are the numbers of classes in which waiting jobs are counted. Classes of sizes go by powers of two. Classes
-// of limits go by half powers of two, from a minute on; the last one is for jobs without a limit.
+// These are the numbers of classes in which waiting jobs are counted. The largest sizes of the classes are the powers
+// of two. The longest limits of neighbouring classes differ by a factor of the square root of two, from a minute on;
+// the last class is for jobs without a limit.
 const (
 	SizeClasses  = 20
 	LimitClasses = 28

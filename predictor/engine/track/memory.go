@@ -14,8 +14,8 @@ type Memory struct {
 	// remembered; 8192 by default. Only users without a waiting or running job are forgotten, the least recently seen
 	// first. An eighth of the users, or a quarter of the pairs, is forgotten at a time.
 	Users int
-	// Age is the event time, in seconds, without a job after which a user, or the runs of a user in a queue or of a
-	// class, are forgotten; 0 means never.
+	// Age is how long a user without a job is remembered, in seconds of event time. The same holds for the runs of a
+	// user in a queue and for those of a class. 0 means without end.
 	Age float64
 }
 

@@ -35,7 +35,7 @@ func (l *SubmissionQueue) Remove(j *Job) {
 	}
 }
 
-// Waiting returns the jobs that still wait.
+// Waiting returns the jobs that still wait, and drops the others from the list.
 func (l *SubmissionQueue) Waiting() []*Job {
 	kept := l.jobs[:0]
 	for _, j := range l.jobs {
@@ -48,7 +48,8 @@ func (l *SubmissionQueue) Waiting() []*Job {
 	return kept
 }
 
-// oldest returns the submission of the job that has waited longest, or NaN if none waits.
+// oldest returns the submission of the job that has waited longest, or NaN if none waits. It drops the jobs before that
+// job from the list.
 func (l *SubmissionQueue) oldest() float64 {
 	for len(l.jobs) > 0 {
 		if j := l.jobs[0]; j.Waits() {
