@@ -68,8 +68,8 @@ func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*
 	return out, e
 }
 
-// drawn returns a history of jobs whose waits are random, with a mean that depends on the user. The waits of the
-// submissions with the index from or a higher one are 20 times as long.
+// drawn returns a history of jobs whose waits are random, with a mean that depends on the user. If the index of a
+// submission is at least from, its wait is 20 times as long.
 func drawn(seed uint64, submits, from int) []happening {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var out []happening

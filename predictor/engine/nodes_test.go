@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// withGPUs returns an engine with four nodes. Each has 16 processors, 64 GB and 4 GPUs. Two nodes have GPUs of type
+// withGPUs returns an engine with four nodes. Each has 16 processors, 64 GiB and 4 GPUs. Two nodes have GPUs of type
 // a100, and two of type v100. Running jobs end after at most 1,000 s.
 func withGPUs(t *testing.T, running ...track.Request) *Engine {
 	e := quick(t, Config{Capacity: 64})

@@ -132,8 +132,8 @@ func TestComputationsAreSeen(t *testing.T) {
 	}
 }
 
-// TestAgeCounts proves that a job that has waited goes before a later one of a slightly higher priority once age
-// counts.
+// TestAgeCounts proves that a job that has waited goes before a later one of a slightly higher priority if age counts
+// for priorities.
 func TestAgeCounts(t *testing.T) {
 	waits := func(age int) float64 {
 		e := overtaken(t, sharing(age, 0))

@@ -98,7 +98,7 @@ func drawAfter(t *rapid.T, s *forward.State) {
 	}
 }
 
-// keys draws keys of jobs.
+// keys draws up to three keys, nearly all of jobs of the state, or none.
 func keys(t *rapid.T, s *forward.State) []uint64 {
 	if rapid.IntRange(0, 2).Draw(t, "waits for others") > 0 {
 		return nil

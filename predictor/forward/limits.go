@@ -198,7 +198,8 @@ func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	return m.now + math.Max(over/float64(l.used[Work]), 1e-3)
 }
 
-// count adds a job's amounts to its limits as it starts, or subtracts them as it ends.
+// count adds a job's amounts to its limits as it starts, or subtracts them as it ends. After an end the jobs that these
+// limits kept from starting compete again.
 func (m *machine) count(id int32, sign int64) {
 	holds := m.holds(id)
 	for i := range holds {

@@ -336,8 +336,8 @@ func TestNodesByWorkers(t *testing.T) {
 	}
 }
 
-// TestNodesThatNeverSuffice proves that a request that no empty machine could run is refused, and keeps no other job
-// from starting.
+// TestNodesThatNeverSuffice proves that a request that even the empty machine could not run is refused, and that
+// waiting jobs of this kind keep no other job from starting.
 func TestNodesThatNeverSuffice(t *testing.T) {
 	s := forward.State{Capacity: 16, Nodes: gpuNodes(2), Policy: forward.FCFS,
 		Outages: []forward.Outage{{From: -1, Until: math.Inf(1), Procs: 8}},

@@ -215,8 +215,8 @@ func (f *Facts) newestOwner(queue string) int32 {
 	return owner
 }
 
-// AttachPriorities sets, in the facts of a restored view, the rules by which priorities change. If the rules are about
-// other associations, the priorities stay constant.
+// AttachPriorities sets, in the facts of a restored view, the rules by which priorities change. If there are no rules,
+// or if they are about other associations, the priorities stay constant.
 func (f *Facts) AttachPriorities(m *Machine) {
 	v := f.moves
 	if v == nil {
@@ -252,7 +252,7 @@ func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 		}
 	}
 	out, cloned := p.owners, false
-	for i := range f.Waiting { // in the order of their submissions
+	for i := range f.Waiting { // in the order of submission, so that the newest job counts
 		w := &f.Waiting[i]
 		if w.owner == fairshare.None || out[w.group] == w.owner {
 			continue
@@ -268,7 +268,7 @@ func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 // since returns the instant from which the age of a job counts.
 func (w *Member) since() float64 { return math.Max(w.Submit, w.eligible) }
 
-// ageIn returns the part of a job's priority that comes from its age, as of the last computation before the instant at.
+// ageIn returns the part of a job's priority that comes from its age, as of the last computation up to the instant at.
 // The age counts from since.
 func (p *PriorityMoves) ageIn(at, since float64) float64 {
 	computed := p.last

@@ -20,8 +20,8 @@ type Evidence struct {
 	Same Overtakes
 }
 
-// Overtakes counts pairs of jobs that wait together. The first job of a pair is the older job. The second is a copy
-// of it with the age of the younger job and one of the younger job's attributes.
+// Overtakes counts pairs of jobs that wait together. The first job of a pair is the older job. The second is a copy of
+// it with the age of the younger job and at most one of the younger job's other attributes.
 type Overtakes struct {
 	// Pairs is the number of pairs. Situations is the number of situations that they come from. First is the number
 	// of pairs in which the younger job goes first.

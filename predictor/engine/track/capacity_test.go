@@ -41,8 +41,8 @@ func TestRareUse(t *testing.T) {
 	}
 }
 
-// TestGrownMachine proves that the new size of a machine that doubles after a year is learnt within a day, although it
-// is alternately full and half empty for an hour. While all its processors are in use, this use counts at once. If a
+// TestGrownMachine proves that the new size of a machine that doubles after a year is learnt within a day, although the
+// machine is full and half empty in alternate hours. While all its processors are in use, this use counts at once. If a
 // machine shrinks to half, the estimate falls within a quarter of a year, and is the new size after four months.
 func TestGrownMachine(t *testing.T) {
 	var h useHistory

@@ -16,9 +16,9 @@ const (
 )
 
 // Law is a sampled copy of a lifetime law of package residual, with a quarter of its size. It can be saved. It is
-// immutable and implements forward.Law. Between its knots the survival is linear in ln t. Beyond the limit it is over
-// times grace/(grace + t - limit), where over is the survival at the limit. Without a limit it falls as 1/t beyond the
-// last knot.
+// immutable and implements forward.Law. Between its knots the survival is linear in ln t. At a time t beyond the limit
+// it is the survival at the limit (over), multiplied by grace/(grace + t - limit). Without a limit it falls as 1/t
+// beyond the last knot.
 type Law struct {
 	limit float64   // +Inf for none
 	over  float64   // Pr{the job lives longer than the limit}
