@@ -32,9 +32,9 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 }
 
 // split handles a task that gets its own record, separate from its array. It returns false if the job is no such task.
-// The first task gets the forecast of the array. When it starts, the engine receives two changes: the first task of the
-// array starts and is removed, and a separate job runs. The last task takes over the array's record, unless it has the
-// array's own id. Other tasks get rows without a forecast.
+// The first task gets the forecast of the array. When it starts, the array's first task in the engine starts and is
+// removed (see begun), and the task is passed to the engine as a separate job. The last task takes over the array's
+// record, unless it has the array's own id. Other tasks get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)
@@ -73,7 +73,7 @@ func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	return true
 }
 
-// partOf returns a copy of the task j whose time and place of submission are those of its array.
+// partOf returns a copy of the task j with the submit time, the order and the sequence number of its array.
 func partOf(j, array *cluster.Job) *cluster.Job {
 	task := *j
 	task.Order, task.Submit, task.Seq = array.Order, array.Submit, array.Seq
@@ -92,8 +92,8 @@ func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	l.open[last.ID] = whole
 }
 
-// between handles a task that is neither the first nor the last of its array. Such a task has no forecast of its own,
-// but still gets a row.
+// between handles a task that has no forecast of its own, but still gets a row: a task that is neither the first nor
+// the last of its array, or see uncounted.
 func (l *ledger) between(j *cluster.Job, live bool, blocking accuracy.Blocking) {
 	l.silent(j)
 	l.open[j.ID] = &openForecast{Forecast: accuracy.Forecast{
@@ -113,7 +113,7 @@ func (l *ledger) uncounted(c *changes.Change) bool {
 	return true
 }
 
-// remain passes all tasks of an array but the first to the engine, unless the engine has them already.
+// remain passes all tasks of an array but the first to the engine, as one job, unless the engine has that job already.
 func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	if whole.Rest {
 		return
@@ -124,9 +124,10 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 }
 
 // begun passes the start of a forecast's job to the engine. If tasks of an array already have records of their own, the
-// forecast is that of the array's last task, whose id in the engine is restID. A task with a record of its own (Part or
-// Renamed) was passed to the engine as a separate job when it started. So the job that stood for it while it waited is
-// removed. If an array starts as a whole, the job that stands for its other tasks is removed.
+// array's forecast is that of its last task, which the engine has as restID. A task with a record of its own (Part or
+// Renamed) was passed to the engine as a separate job when it started, so the job that stood for it while it waited is
+// removed. If the last task starts under the array's id, nothing is removed. If an array starts as a whole, the job for
+// its other tasks is removed.
 func (l *ledger) begun(o *openForecast) {
 	id, last := readmodel.EngineID(o.Job), o.Parts > 0 && !o.Part
 	if last {

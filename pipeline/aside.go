@@ -40,10 +40,10 @@ type aside struct {
 	last    int // number of the newest group
 	count   int
 	refused int       // number of events for which there was no room
-	next    time.Time // the earliest instant at which an event becomes due
+	next    time.Time // the earliest instant at which an event becomes due; zero if there is none
 	newest  time.Time // when the newest event was read, by the daemon's clock
 	dirty   map[int]bool
-	known   map[asideID]bool // the events of the groups
+	known   map[asideID]bool // identities of the events in groups
 }
 
 // asideID identifies an event that is set aside. With it, an event that is read again is not set aside twice.
@@ -134,7 +134,7 @@ type savedAside struct {
 	Prompt  bool            `json:"prompt,omitempty"`
 }
 
-// save appends the groups that have changed to a batch.
+// save appends the groups that have changed to a batch. A group without events is appended without data.
 func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 	for _, n := range slices.Sorted(maps.Keys(a.dirty)) {
 		var data []byte
@@ -205,7 +205,8 @@ func (s *savedAside) decode() (asideEvent, error) {
 	return e, modelstore.DecodeEvent(s.Event, &e.event)
 }
 
-// setAside sets aside the event ev, which has the index i in a delivery, and puts its line into the quarantine.
+// setAside sets aside the event ev, which has the index i in a delivery, and puts its line into the quarantine, once
+// for all events of the line. If the event is set aside already, setAside does nothing.
 func (p *Pipeline) setAside(
 	in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch,
 ) {
@@ -250,8 +251,9 @@ func lineNumber(n int64) string {
 	return fmt.Sprintf(":%d", n)
 }
 
-// readmit applies the events of a source that need not be set aside any more: their time is not after now, or the
-// source's present clock offset explains their time.
+// readmit removes the events of a source that need not be set aside any more: their time is not after now, or the
+// source's present clock offset explains their time. It passes them to emit, unless later records made them useless
+// (see outrun).
 func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event)) {
 	in.clock.aside.release(func(e asideEvent) bool {
 		ev := e.event
@@ -281,8 +283,9 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	return true
 }
 
-// outrun reports whether later records make an event useless that was read at the given time: the event is a submission
-// and its job is known, or its job has already left.
+// outrun reports whether an event is useless, given the records after the time at which it was read, less
+// clockTolerance: a job in the picture entered it since, and the event is its submission; or no job with the id is in
+// the picture, and the last one left it since.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {

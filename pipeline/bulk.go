@@ -121,8 +121,8 @@ func (u *usage) add(w *collector.Whole) {
 
 func (u *usage) finish() { u.advance(1<<63 - 1) }
 
-// advance applies the starts before an instant, and the ends up to the last of them. No job that is added later can
-// start before that instant.
+// advance applies the starts before the instant until, and the ends up to the last of these starts. Jobs are added in
+// the order of their submissions, so no later job can start before until.
 func (u *usage) advance(until int64) {
 	for len(u.starts) > 0 && u.starts[0].at < until {
 		s := u.starts[0]
@@ -138,7 +138,7 @@ func (u *usage) advance(until int64) {
 	}
 }
 
-// free applies the ends up to an instant, which it includes.
+// free applies the ends at or before an instant.
 func (u *usage) free(at int64) {
 	for len(u.ends) > 0 && u.ends[0].at <= at {
 		u.used -= u.ends[0].procs

@@ -30,7 +30,7 @@ type clusterWriter struct {
 	number    int64                 // number of the current event
 	out       *output               // output of the current event
 	known     cluster.Known
-	recall    cluster.Known // keeps known while a journal is replayed with another lookup
+	recall    cluster.Known // the value of known before the replay of a journal, which sets known to another lookup
 	dirty     bool          // something changed since the last view
 	// owed is set while the published view shows an earlier instant than the newest, because there was no time for a
 	// copy of the engine.
@@ -55,7 +55,7 @@ type output struct {
 	bytes   int // approximate size of the entries
 }
 
-// newClusterWriter returns the writer of a cluster of which no event was read yet. shared is the configuration that all
+// newClusterWriter returns the writer of a cluster before its first event. shared is the configuration that all
 // clusters have in common. An error names the configuration key whose value was refused.
 func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*clusterWriter, error) {
 	l := &clusterWriter{
@@ -204,8 +204,8 @@ const historyKind, historyVersion = "history", 1
 // without a history has no such part.
 func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
 
-// restore restores the parts of a snapshot. It removes each part from the map once the part is restored, to free its
-// memory early.
+// restore restores the parts of a snapshot. It removes each part but historyPart from the map once the part is
+// restored, to free its memory early.
 func (l *clusterWriter) restore(from map[string][]byte) error {
 	for _, part := range l.parts() {
 		data, ok := from[part.name]

@@ -34,8 +34,8 @@ func (l *ledger) awaits(o *openForecast, s *cluster.State) bool {
 	return false
 }
 
-// completeDependents makes the postponed forecasts of dependent jobs, if the engine now has all jobs on which they
-// depend.
+// completeDependents makes the postponed forecasts of dependent jobs whose size and queue are known, if they no longer
+// await another job (see awaits). For a job that still awaits one, it notes whether the job was submitted on hold.
 func (l *ledger) completeDependents(s *cluster.State) {
 	for more := true; more; {
 		more = false
@@ -47,7 +47,7 @@ func (l *ledger) completeDependents(s *cluster.State) {
 					more = true
 					continue // complete has removed the forecast from the list
 				}
-				o.OnHold = o.OnHold || l.submittedOnHold(o) // set it now: the reason is gone at the start
+				o.OnHold = o.OnHold || l.submittedOnHold(o) // set it now: a start removes the reason
 			}
 			i++
 		}

@@ -70,8 +70,8 @@ const (
 )
 
 // newEngineFeeder returns a feeder with a new engine for a cluster. shared is the configuration common to all clusters;
-// its members for capacity, policy, levels and queues are replaced by those of the cluster. An error names the
-// configuration key whose value was refused.
+// its capacity, its policy and its order of queues are replaced by those of the cluster, its levels by waittime.Levels,
+// and Downey is set. An error names the configuration key whose value was refused.
 func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, error) {
 	cfg := shared
 	cfg.Capacity, cfg.Levels, cfg.Downey, cfg.Order = c.Procs, waittime.Levels(), true, c.Queues
@@ -162,8 +162,8 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 	}
 }
 
-// pools passes to the engine the pools that are configured or reported, and the queues' time limits. The engine
-// learns all other pools itself.
+// pools passes to the engine the named pools of the picture with their nodes and outages, and the reported limits and
+// priorities, as far as they have changed. The engine learns all other pools itself.
 func (f *engineFeeder) pools(s *cluster.State) {
 	if facts := s.Facts(); facts != nil && facts != f.facts {
 		f.facts = facts

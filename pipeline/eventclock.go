@@ -52,7 +52,7 @@ type judgement struct {
 type clockState struct {
 	Version int             `json:"v"`
 	Offset  time.Duration   `json:"offset"`
-	Samples []time.Duration `json:"samples"` // event time minus clock time of the newest events, oldest first
+	Samples []time.Duration `json:"samples"` // times of the newest events minus the times at which they were read, oldest first
 	// Open has the judgements of all events after the newest checkpoint, in order. If the process is killed between two
 	// transactions of a delivery, the delivery is read again later, and no longer promptly. Its events are then judged
 	// by the inputs in Open, as before.
@@ -113,8 +113,9 @@ func (c *eventClock) took(d *source.Delivery, again bool) {
 	c.state.Open, c.taken = nil, 0
 }
 
-// measure adds the events of a delivery to the samples, and reports whether the offset has changed. It does not use the
-// answers of a polled scheduler, because most of their events happened long ago.
+// measure adds the events of a prompt delivery that have no judgement yet to the samples, and reports whether the
+// offset has changed. It does not use the answers of a polled scheduler, because most of their events happened long
+// ago.
 func (c *eventClock) measure(d *source.Delivery) bool {
 	fresh := d.Events[c.judged(d):]
 	if !c.measures || len(fresh) == 0 || !d.Prompt() || d.Answered {
@@ -128,8 +129,9 @@ func (c *eventClock) measure(d *source.Delivery) bool {
 	return c.adjust()
 }
 
-// adjust sets the offset to the median of the samples if the samples agree, or to 0 if the median is not to be
-// corrected. It reports whether the offset changed.
+// adjust sets the offset to the median of the samples, or to 0 if the median is not to be corrected. It does nothing if
+// there are less than clockLeast samples, or if the samples do not agree (see clockAgree). It reports whether the
+// offset changed.
 func (c *eventClock) adjust() bool {
 	samples := slices.Sorted(slices.Values(c.state.Samples))
 	if len(samples) < clockLeast {
@@ -155,7 +157,8 @@ func (c *eventClock) adjust() bool {
 	return true
 }
 
-// admit corrects an event by the offset of its source. It returns false if the event is to be set aside.
+// admit subtracts the offset of the source from the times of an event, unless they are plausible as they are. It
+// returns false if the event is to be set aside.
 func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 	ahead, offset := ev.Latest().Sub(by.Read), by.Offset
 	switch {

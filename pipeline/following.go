@@ -60,7 +60,8 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 	}
 }
 
-// followOnce waits for more entries, and folds them.
+// followOnce waits for more entries, and folds them. told is the problem that the last wait reported; the problem of
+// this wait replaces it.
 func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait, told *string) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if p.owes() {
@@ -91,7 +92,8 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 	return nil
 }
 
-// note publishes views with the given problems, which prevent the journal from growing. They replace the earlier ones.
+// note replaces the problems that prevent the journal from growing, of all sources, by the given ones. Then it
+// publishes views.
 func (p *Pipeline) note(problems ...readmodel.Condition) {
 	now := p.now()
 	for _, in := range p.sources {

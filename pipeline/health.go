@@ -94,8 +94,8 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now ti
 	}
 }
 
-// setConditions replaces the conditions of a source that selects returns true for. A condition that existed before
-// keeps the time at which it began.
+// setConditions replaces the conditions of a source for which selects returns true by the given ones. A condition that
+// existed before keeps the time at which it began.
 func setConditions(
 	s *readmodel.SourceStatus, selects func(readmodel.Condition) bool, now time.Time, conditions ...readmodel.Condition,
 ) {
@@ -116,8 +116,8 @@ func setConditions(
 	s.Conditions = kept
 }
 
-// Conditions returns the conditions of the database and the sources, in a fixed order. It may be called from any
-// goroutine.
+// Conditions returns Config.Noticed, then the conditions of the database and the sources, in a fixed order. It may be
+// called from any goroutine.
 func (p *Pipeline) Conditions() []readmodel.Condition {
 	out := slices.Clone(p.cfg.Noticed)
 	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // a follower has a condition of its source instead

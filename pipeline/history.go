@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// histories is what the writer knows of the clusters' histories. The keys are names of clusters.
+// histories has the descriptions and jobs of the clusters' histories. The keys are names of clusters.
 type histories struct {
 	inForce map[string]*past.History
 	// jobs are the jobs of the histories that the published states include.
@@ -41,12 +41,13 @@ type teaching struct {
 	done    chan error // for the result of the call; buffered for one
 }
 
-// Teach puts a history of a cluster in force while Run is running. The chunks of the history must be in the store. The
-// stored h.After is the number of the newest journal entry. Once Teach has returned nil, the history stays in force,
-// even after a crash: a state that includes the history is built in the background, and then replaces the published
-// state in one step. The previous history is then dropped.
+// Teach puts a history of a cluster in force while Run is running. The chunks of the history must be in the store.
+// Teach sets After of the stored history to the number of the newest journal entry. Once Teach has returned nil, the
+// history stays in force, even after a crash: a state that includes the history is built in the background, and then
+// replaces the published state in one step. The previous history is then dropped.
 //
-// Teach returns the error of the store, or the cause of ctx if the writer stays busy until ctx ends.
+// Teach returns the error of h.Check or of the store, an error if the cluster is unknown, or the cause of ctx if the
+// writer stays busy until ctx ends.
 func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) error {
 	if err := h.Check(); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 		r := p.rebuilds.of(cluster)
 		if r != nil {
 			published = r.over
-			// Run will soon start a rebuild of a cluster in unlearnt.
+			// no rebuild runs yet, but Run will soon start one for each cluster in unlearnt
 		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt {
 			return nil
 		}
@@ -161,7 +162,8 @@ func (p *Pipeline) restoreHistories(ctx context.Context) error {
 
 // compareHistories adds to unlearnt the clusters whose state must be rebuilt because it does not include the history in
 // force. restored is true if the states come from a snapshot. Until the rebuild ends, a restored state is used for
-// answers if it is usable.
+// answers if it is usable; otherwise it is replaced by an empty state. compareHistories also loads the jobs of included
+// histories, and deletes the histories that are no longer needed.
 func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 	for name, w := range p.writers {
 		h, learnt := p.histories.inForce[name], p.histories.learnt[name]
@@ -194,7 +196,8 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 	return p.dropHistories(ctx)
 }
 
-// loadJobs loads the jobs of the history that a restored state includes.
+// loadJobs loads the jobs of the history that a restored state includes. If the history is damaged, this is only
+// logged.
 func (p *Pipeline) loadJobs(ctx context.Context, name, id string) error {
 	jobs, err := past.LoadJobs(ctx, p.store, name, id)
 	if errors.Is(err, modelstore.ErrCorrupt) {

@@ -13,9 +13,9 @@ import (
 )
 
 // holdback sorts the events of a source that has whole jobs in order of submission (collector.BySubmit) into the order
-// in which they happened. It holds each event back until a later submission was read. At one instant, ends come first,
-// then submissions in the order of the file, then starts. But the end of a job that starts and ends at one instant
-// comes after the starts.
+// in which they happened. It holds each event back until a submission with a later time was read. At one instant, ends
+// come first, then submissions in the order of the file, then starts. But if a job starts and ends, or is submitted and
+// cancelled, at one instant, its end comes after the starts.
 type holdback struct {
 	held         heldHeap
 	count        uint64

@@ -41,7 +41,8 @@ type ledger struct {
 	instant time.Time
 	pending []*openForecast // submissions of the open instant in their order, including jobs that have ended
 	// late has the forecasts that could not be made at the end of the instant of submission, because the job's size or
-	// queue is unknown, or a job on which it depends (see awaits). They are in the order of submission.
+	// queue is unknown, or because the engine does not have a job on which it depends (see awaits). They are in the
+	// order of submission.
 	late       []*openForecast
 	open       map[string]*openForecast // forecasts of the waiting jobs, by id
 	newestView *submissionView          // the newest view that was kept for late forecasts
@@ -190,9 +191,9 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of jobs whose size, queue or dependency has been unknown for more than
-// cluster.DetailsGrace. If the size or queue is unknown, it makes one forecast for each power of two below the
-// processors of the pool, and one for all of them.
+// expire makes the forecasts of jobs that were submitted more than cluster.DetailsGrace ago, and whose size, queue or
+// dependency is still unknown. If the size or queue is unknown, it makes one forecast for each power of two that is
+// smaller than the number of processors of the pool, and one for all processors of the pool.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
@@ -243,7 +244,8 @@ func (l *ledger) guess(o *openForecast, s *cluster.State) {
 
 // take applies a change to forecasts and engine; s is the state after the change.
 func (l *ledger) take(c *changes.Change, s *cluster.State) {
-	// Only an event of the machine reaches the engine at once: in a quiet cluster an instant may stay open for long.
+	// Pools are usually passed to the engine when the instant ends. After an event of the machine they are passed at
+	// once, because in a quiet cluster an instant may stay open for long.
 	if c.Event.Kind == job.Machine {
 		l.feeder.pools(s)
 		return
@@ -305,8 +307,8 @@ func (l *ledger) submittedOnHold(o *openForecast) bool {
 // mostUnknown is the maximum number of unknown jobs that are remembered for a submission (see unknownJobs).
 const mostUnknown = 64
 
-// unknownJobs returns the ids of the waiting jobs of which too little is known for a forecast, at most the newest
-// mostUnknown.
+// unknownJobs returns the ids of waiting jobs whose size or queue is unknown and that are not held: at most mostUnknown
+// of them, the newest.
 func (l *ledger) unknownJobs() (ids []string) {
 	for _, list := range [...][]*openForecast{l.late, l.pending} {
 		for _, o := range list {
@@ -318,9 +320,9 @@ func (l *ledger) unknownJobs() (ids []string) {
 	return slices.Clone(ids[max(0, len(ids)-mostUnknown):])
 }
 
-// keptBeside reports whether a limit would keep a job from starting while two groups of jobs run: those that ran at its
-// submission, and those of BehindUnknown, with their present attributes. A user who submits many jobs at once may reach
-// a limit this way.
+// keptBeside reports whether a limit would keep the job of a forecast from starting while two groups of jobs run: the
+// jobs that ran when it was submitted, and those of BehindUnknown whose size and queue are known now. A user who
+// submits many jobs at once may reach a limit this way.
 func keptBeside(o *openForecast, s *cluster.State) bool {
 	if len(o.BehindUnknown) == 0 || o.View == nil {
 		return false
@@ -444,7 +446,8 @@ func (l *ledger) placeLate(o *openForecast, id uint64) {
 	}
 }
 
-// start applies a start.
+// start passes the start of a job to the engine, and ends the wait of its forecast. If the engine does not have the job
+// yet, it gets the start together with the job later (see catchUp and guess).
 func (l *ledger) start(c *changes.Change, s *cluster.State) {
 	defer l.place(c)
 	o, id := l.open[c.Event.ID], readmodel.EngineID(c.After)
