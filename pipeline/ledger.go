@@ -165,7 +165,8 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	o.KeptBeside = keptBeside(o, s)
 	view := o.View.View
-	if o.Closed.IsZero() { // a job that has left may have started first only because others waited
+	// If the job has left, earlier jobs that still wait may be the ones that it passed, so they are not added.
+	if o.Closed.IsZero() {
 		view = e.WithEarlier(view, submitted, readmodel.EngineID(o.Job), o.Job.Queue)
 	}
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {

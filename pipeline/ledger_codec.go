@@ -14,7 +14,7 @@ import (
 const ledgerKind, ledgerVersion = "ledger", 1
 
 // savedLedger is the stored form of a ledger. Opens has all forecasts once, and Views the kept views that are still
-// needed. Pending, Late and Open are indices into Opens.
+// needed. Pending, Late and Open are indices into Opens. After and Busy are the state of the feeder's order.
 type savedLedger struct {
 	Instant time.Time       `json:"instant"`
 	Opens   []*openForecast `json:"opens"`
@@ -29,7 +29,8 @@ type savedLedger struct {
 	accuracy.Record
 }
 
-// fields reads or writes the ledger as JSON, because rows and scores have a JSON form already.
+// fields reads or writes the ledger as JSON, because rows and scores have a JSON form already. When reading, it also
+// checks the indices and restores Record.
 func (s *savedLedger) fields(c *codec.Codec) {
 	if c.JSON(s); !c.Reading || c.Bad {
 		return

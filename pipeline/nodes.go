@@ -18,7 +18,8 @@ type nodeSource struct {
 
 // nodesOf returns the nodes of a pool for the engine, nil if nothing is known. They are the nodes that the scheduler
 // reports, without those that are down. For a pool that is configured with GPUs or memory, the nodes are assumed to be
-// equal, each with an equal part of the pool.
+// equal, each with an equal part of the pool. If processors or GPUs cannot be divided so, or the number of nodes is
+// unknown, one node stands for the whole pool.
 func nodesOf(facts *job.Facts, p *cluster.Pool) *engine.Nodes {
 	out := &engine.Nodes{Queues: queueRules(facts, p)}
 	switch {

@@ -47,8 +47,8 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	return o
 }
 
-// observeWriters adds an observer to each cluster that measures waits. It is called after the replay of the journal,
-// because the previous process measured the replayed changes. Clusters that are measured already stay as they are.
+// observeWriters adds to each cluster an observer that measures waits, unless the cluster has one already. It is called
+// after the replay of the journal, because the previous process measured the replayed changes.
 func (p *Pipeline) observeWriters() {
 	for name, l := range p.writers {
 		if l.measured {

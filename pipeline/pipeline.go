@@ -155,7 +155,7 @@ type sourceState struct {
 	clock        *eventClock // nil for a followed journal
 }
 
-// pendingCheckpoint is a checkpoint that may be committed once all events up to the number event have left the
+// pendingCheckpoint is a checkpoint that may be committed once all events with numbers up to event have left the
 // holdback.
 type pendingCheckpoint struct {
 	event      uint64
@@ -239,7 +239,7 @@ func (p *Pipeline) Views() []*readmodel.View {
 }
 
 // Run processes deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an
-// error only if the daemon cannot continue: a damaged or closed store.
+// error only if the daemon cannot continue (a damaged or closed store), or if the snapshot at the end cannot be saved.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx
 	p.observeWriters()

@@ -90,8 +90,8 @@ func (l *ledger) engineView(atOnce bool) *engine.View {
 	return copied.View(now)
 }
 
-// enterPending passes the submissions and pending commands of the open instant to a copy of the engine. now is by the
-// engine's clock.
+// enterPending passes the submissions and pending commands of the open instant to a copy of the engine. Submissions of
+// unknown size are left out. now is by the engine's clock.
 func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 	for _, o := range l.pending {
 		if o.Job.Procs < 1 {

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns the next view of the cluster. It returns nil if readers must keep the previous view: nothing has
-// changed, or there is no time now for the copy of the engine that the view needs. first is true if there is no
-// previous view.
+// next returns the next view of the cluster. It returns nil if readers must keep the previous view, because nothing has
+// changed. If there is no time now for the copy of the engine that the newest instant needs, it returns the view of an
+// instant that has ended (see instantOver), nil if there is none. first is true if there is no previous view.
 func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -70,7 +70,7 @@ func (p *Pipeline) owes() bool {
 	return false
 }
 
-// present adds the newest load forecast to a view. If all sources of the cluster are read to their ends, it also lets
+// present adds the newest load forecast to a view. If the ends of all sources of the cluster were reached, it also lets
 // the load forecast take a sample of the state.
 func (l *clusterWriter) present(v *readmodel.View) {
 	if l.load == nil {

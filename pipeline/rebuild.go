@@ -70,7 +70,7 @@ func (s *rebuilds) list() []*rebuild {
 }
 
 // teaches reports whether a view is due that shows the progress of learning a history, or its end. Such views are at
-// least teachingEvery apart.
+// least teachingEvery apart. The caller must then publish, because teaches counts the end of a rebuild as shown.
 func (p *Pipeline) teaches() bool {
 	if time.Since(p.publishedAt) < teachingEvery {
 		return false
@@ -322,8 +322,8 @@ func (r *rebuild) fold(ctx context.Context) error {
 	return err
 }
 
-// foldRest folds the events of history and journal that are not folded yet, except the newest entries. After an error
-// it can be called again.
+// foldRest folds the events of history and journal that are not folded yet, except the newest entries, and stores the
+// jobs that left in the history. After an error it can be called again.
 func (r *rebuild) foldRest(ctx context.Context) error {
 	for {
 		entries, last, err := r.page(ctx)
@@ -343,8 +343,8 @@ func (r *rebuild) foldRest(ctx context.Context) error {
 	}
 }
 
-// plan prepares engine and load forecast for a fast replay, if the history is to be learnt that way. It tells them
-// which part of the history they must follow in full.
+// plan prepares engine and load forecast for a fast replay, if the history is to be learnt that way. It sets which part
+// of the history they follow in full.
 func (r *rebuild) plan() {
 	if l := r.writer.ledger; l != nil && r.history.Mode == past.Fast {
 		plan := r.plans
@@ -383,8 +383,9 @@ func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last in
 	return entries, max(last, min(newest, r.history.After)), err // the numbers after the last entry may be unused
 }
 
-// foldPage folds journal entries of the cluster. Before each entry it folds the earlier events of the history. last is
-// the number of the last journal entry that was read, of any cluster.
+// foldPage folds journal entries of the cluster. Before each entry it folds the earlier events of the history. If last,
+// the number of the last journal entry that was read (of any cluster), is at least history.After, it then folds the
+// rest of the history. It stores completed rows.
 func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
 	for i := range entries {
 		if ctx.Err() != nil {

@@ -27,7 +27,8 @@ func (b *servedForecasts) drop(j *cluster.Job) {
 	delete(b.change(k), k)
 }
 
-// change returns the part that has the key k. The caller may change it, because no view has this part.
+// change returns the part that has the key k. The caller may change it: if a view has the part too, change first
+// replaces it by a copy.
 func (b *servedForecasts) change(k readmodel.JobKey) map[readmodel.JobKey]*readmodel.Served {
 	if b.parts == nil {
 		b.parts = make(readmodel.Forecasts, readmodel.ForecastParts)
@@ -54,7 +55,8 @@ func (b *servedForecasts) snapshot() readmodel.Forecasts {
 	return b.copied
 }
 
-// show puts the forecast of a waiting job, or the reason why there is none yet, among the served forecasts.
+// show puts the forecast of a waiting job, or the reason why there is none yet, among the served forecasts. It does
+// nothing for a task with a record of its own.
 func (l *ledger) show(o *openForecast) {
 	if !o.Closed.IsZero() || o.Part || o.Renamed {
 		return

@@ -6,11 +6,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// viewAge is the maximum age, in event time, of a kept view that is used for a later submission too.
+// viewAge is the maximum age, in event time, of a kept view that is used for a later submission too, while few views
+// are kept.
 const viewAge = time.Second
 
-// If at least maxSecondViews views are kept, the newest one is used for submissions up to viewAgeMax after it.
-// Otherwise it is used only up to viewAge after it.
+// If at least maxSecondViews views are kept, the maximum age is viewAgeMax instead of viewAge.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second

@@ -51,8 +51,8 @@ func (p *Pipeline) trimHistories(ctx context.Context) error {
 	return nil
 }
 
-// putTrimmed puts in force the history now, which is the history before without its oldest chunks. Then it empties
-// those chunks in the store. If a crash prevents that, they remain but are never read.
+// putTrimmed puts the history now in force. It is the history before without some of the oldest chunks. Then putTrimmed
+// empties these chunks in the store. If a crash prevents that, they remain but are never read.
 func (p *Pipeline) putTrimmed(ctx context.Context, name string, before, now *past.History) error {
 	text, err := json.Marshal(now)
 	if err != nil {

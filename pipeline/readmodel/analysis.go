@@ -59,7 +59,7 @@ func (v *View) Analyze(queue string) *Analysis {
 	return a
 }
 
-// split groups jobs by users. Times of jobs are relative to origin.
+// split groups the users of jobs by the length of their stay (see users.Split). Times of jobs are relative to origin.
 func split(v *View, jobs []users.Job, origin time.Time, rare []users.RareBehavior) (*users.Pools, error) {
 	monday := math.Mod(hypergamma.LocalSeconds(origin.In(v.Models.Zone())), weekSeconds)
 	return users.Split(users.Trace{Name: v.Cluster, Jobs: jobs, Monday: monday}, users.Options{Rare: rare})

@@ -15,8 +15,8 @@ const (
 	leastShare = .2
 )
 
-// materially reports whether the wait shorter is materially shorter than the wait than. Both are in seconds. A finite
-// wait is materially shorter than one that never ends.
+// materially reports whether the wait shorter is materially shorter than the other wait, called than. Both are in
+// seconds. A finite wait is materially shorter than one that never ends.
 func materially(shorter, than float64) bool {
 	if math.IsInf(than, 1) {
 		return !math.IsInf(shorter, 1)

@@ -31,8 +31,8 @@ func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	return v.running(v.Engine.PivotsOf(j.Queue, EngineID(j)))
 }
 
-// Freed says how much of a limit must become free, and when it will (see engine.Freed). Job is the last of the jobs
-// whose ends free it, nil if that job has ended since.
+// Freed has the amount of a limit that must become free, and the time until it is (see engine.Freed). Job is the last
+// of the jobs whose ends free it, nil if that job has ended since.
 type Freed struct {
 	engine.Freed
 	Job *cluster.Job

@@ -26,9 +26,9 @@ func EngineRequest(a *job.Attributes) engine.Request {
 }
 
 // BeginTime returns the time before which a held job must not start, as known at the instant at; zero for none. That is
-// the eligible time of the job, if the reason in the listing is BeginTime, or if it is a limit, which the scheduler
-// then noticed first. With other reasons the eligible time is not a begin time: for a job that waited for another job,
-// it is the end of the other job.
+// the job's eligible time, if it is after the submission and the reason in the listing is BeginTime. If the reason is a
+// limit, the scheduler may have noticed the limit first; so the eligible time also counts if it is after at. With other
+// reasons the eligible time is not a begin time: for a job that waited for another job, it is the end of the other job.
 func BeginTime(j *cluster.Job, at time.Time) time.Time {
 	byLimit := job.CauseOf(j.Reason) == job.LimitReached && j.Eligible.After(at)
 	if j.Held && (j.Reason == "BeginTime" || byLimit) && j.Eligible.After(j.Submit) {

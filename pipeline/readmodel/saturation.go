@@ -48,7 +48,7 @@ func (s *Saturation) Saturated() bool {
 }
 
 // Saturation returns the saturation of a queue, or of the cluster if queue is empty. history is the result of Growth
-// for it.
+// for the same queue.
 func (v *View) Saturation(queue string, history Growth) Saturation {
 	s := Saturation{History: history}
 	o := v.Outlook()

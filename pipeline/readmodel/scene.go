@@ -39,7 +39,8 @@ func (v *View) outside(pool *cluster.Pool) func(*cluster.Job) bool {
 }
 
 // Scene returns a scene for a request that is submitted at the given instant: the pool for which it competes, with the
-// running jobs of the pool and the waiting jobs ahead of the request.
+// running jobs of the pool and the waiting jobs ahead of the request. If the scheduler's rules are unknown, these are
+// all waiting jobs of the pool that are not held.
 func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 	scene := v.Pooled(now, request)
 	scene.Ahead = v.Queued

@@ -60,9 +60,9 @@ func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 }
 
 // RestOf returns the quantiles of the remaining wait of a job at an instant. Usually they are those of Served.RestOf.
-// But if the job was held at the time at which its forecast expected its start, the forecast no longer applies. Then
-// the quantiles come from the simulated futures of the view, in which the job has its place in the queue. In large
-// pools, and for arrays, they always are those of Served.RestOf.
+// But if the job became eligible only after the wait that is the first quantile of its forecast, the forecast no longer
+// applies. Then the quantiles come from the simulated futures of the view, in which the job has its place in the queue.
+// For held jobs, for arrays and in large pools, they always are those of Served.RestOf.
 func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	if v.Engine == nil || j.Held || j.Tasks > 1 || s.Quantiles == nil ||
 		s.Quantiles[0] >= j.Eligible.Sub(j.Submit).Seconds()-beginError {

@@ -11,18 +11,20 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Option is a request that differs in one attribute from a request of a user, and would start materially sooner.
+// Option is a request that differs in one attribute from a request of a user. The options that Sooner returns would
+// start materially sooner.
 type Option struct {
 	// Changes names the attribute that differs: procs, time_limit or queue.
 	Changes string
 	job.Attributes
 	// Quantiles is the forecast wait of the option in seconds, at waittime.Levels.
 	Quantiles []float64
-	// Probability is the probability that the option starts materially sooner than the request. It is at least
-	// LeastProbability and below 1.
+	// Probability is the probability that the option starts materially sooner than the request. It is below 1. In the
+	// options that Sooner returns it is at least LeastProbability.
 	Probability float64
 	// Gain is the median of the difference between the waits of request and option, in seconds; +Inf if the request
-	// never starts. It is between half and twice the difference of the medians of the two waits.
+	// never starts. In the options that Sooner returns it is between half and twice the difference of the medians of
+	// the two waits.
 	Gain float64
 }
 
@@ -58,9 +60,10 @@ type SoonerQuery struct {
 }
 
 // Sooner returns options that would start materially sooner than the request of the query, at most one of each kind:
-// with fewer processors, with a shorter time limit, and in another queue that accepts such jobs. All of them are
-// simulated in the same futures (see coupling). Of options with about the same gain, Sooner returns the one with the
-// smallest reduction. It cannot know whether the job can run with less.
+// with fewer processors, with a shorter time limit, and in another queue that accepts such jobs. The option with the
+// largest gain comes first. All of them are simulated in the same futures (see coupling). Of options of one kind with
+// about the same gain, Sooner returns the one with the smallest reduction. It cannot know whether the job can run with
+// less.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -181,7 +184,7 @@ func (c *comparison) best(options []Option) *Option {
 	all = append(all[mild:], all[:mild]...)
 	for i := range all[:min(len(all), mostForecasts)] {
 		o := &all[i]
-		if !c.forecast(o) || !material(c.Wait, o.Quantiles) { // the comparison costs more
+		if !c.forecast(o) || !material(c.Wait, o.Quantiles) { // checked before compare, which costs more
 			continue
 		}
 		if c.compare(o); proposed(o.Option, c.Wait) {
@@ -208,8 +211,8 @@ func (c *comparison) simulate(o *candidate) bool {
 	return true
 }
 
-// forecast sets the quantiles of an option. It forecasts the option like any request. It returns false if there is no
-// forecast.
+// forecast sets the quantiles of an option, as for any request. Outages of the pool are taken into account. It returns
+// false if there is no forecast.
 func (c *comparison) forecast(o *candidate) bool {
 	c.request = c.PrioritizedRequest(&o.Attributes)
 	if o.Quantiles = c.Engine.Forecast(&c.request).Quantiles; o.Quantiles == nil {
@@ -228,13 +231,13 @@ func (c *comparison) compare(o *candidate) {
 }
 
 // proposed reports whether an option should be proposed: its gain must be probable enough and consistent with both
-// forecasts. than are the quantiles of the request.
+// forecasts. The quantiles of the request are in than.
 func proposed(o *Option, than []float64) bool {
 	return o.Probability >= LeastProbability && material(than, o.Quantiles) &&
 		agrees(o.Gain, than[waittime.Median]-o.Quantiles[waittime.Median])
 }
 
-// material reports whether the quantiles q are materially sooner than the quantiles than: the median is materially
+// material reports whether the quantiles q mean a materially sooner start than those in than: the median is materially
 // shorter, and the quantiles at 0.75 and 0.9 are not longer.
 func material(than, q []float64) bool {
 	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {

@@ -16,8 +16,8 @@ type FullLimit struct {
 	Limit *job.Limit
 	// Most is the number of jobs that the limit allows.
 	Most int64
-	// Freed says how many of the jobs under the limit must end before a submission is accepted, and how long that will
-	// take; nil if unknown.
+	// Freed has the number of jobs under the limit that must end before a submission is accepted, and the time until
+	// they have ended; nil if unknown.
 	Freed *Freed
 }
 

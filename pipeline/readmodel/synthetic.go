@@ -179,7 +179,8 @@ func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand
 }
 
 // downey returns Downey's laws of the two classes of jobs. A class whose law is not fitted gets the law of the other
-// class, if it has at most 5 % of the jobs. serial is the share of one-processor jobs.
+// class, but only if the class has at most 5 % of the jobs; otherwise downey returns an error. serial is the share of
+// one-processor jobs.
 func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) {
 	lifetimes := v.Models.Of(queue).Lifetimes
 	laws := make([]uniformlog.Model, len(lifetimes))

@@ -8,7 +8,7 @@ import (
 type Waiting struct {
 	Job *cluster.Job
 	// Ahead is the number of waiting jobs in the same pool that go before the job. Each task of an array counts as one.
-	// AheadProcs is the sum of the processors that they request.
+	// AheadProcs is the sum of the processors that they request. Held jobs do not count, and have zeros here.
 	Ahead, AheadProcs int
 }
 
