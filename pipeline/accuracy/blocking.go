@@ -57,8 +57,8 @@ func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit tim
 	}
 }
 
-// release ends the blocked time that began at Since. It ends at the given instant, or at the eligible time if the
-// scheduler reported an earlier one.
+// release ends the blocked time that began at Since. It ends at the given instant. But a hold, or a blocked time
+// without a known cause, ends at the eligible time that the scheduler reported, if that is earlier.
 func (b *Blocking) release(at time.Time) {
 	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // the scheduler's eligible time is the end of these
 	if onHold && b.Eligible.After(b.Since) && b.Eligible.Before(at) {

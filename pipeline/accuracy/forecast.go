@@ -13,7 +13,8 @@ import (
 // Forecast is the forecast of a job without a ledger row yet: the job still waits, or it started before enough was
 // known of it. The JSON of a Forecast is stored.
 type Forecast struct {
-	// Job is replaced by changes of the job, never modified: the picture may refer to the same value.
+	// A change of the job replaces Job. The value that Job points to is never modified, because the picture may use it
+	// too.
 	Job  *cluster.Job `json:"job"`
 	Live bool         `json:"live,omitempty"`
 	// Sized is true if the job's size was known at the end of the instant of its submission.
@@ -48,8 +49,8 @@ type Forecast struct {
 	// newest ones. When this job's own size and queue become known, the engine counts the jobs known by then as ahead
 	// of it.
 	BehindUnknown []string `json:"behind_unknown,omitempty"`
-	// KeptBeside is true if a limit would keep the job from starting while the jobs run that ran at its submission and
-	// those of BehindUnknown.
+	// KeptBeside is true if a limit would keep the job from starting while two groups of jobs run: those that ran at
+	// its submission, and those of BehindUnknown.
 	KeptBeside bool `json:"kept_beside,omitempty"`
 	// OnHold is true if the job did not compete at its submission: it was held, had a later begin time, or waited for
 	// other jobs in a way that cannot be simulated.

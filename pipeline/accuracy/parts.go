@@ -9,7 +9,7 @@ import (
 )
 
 // Parts has the scores of the forecasts of the two parts of a wait, the eligible and the blocked one. It counts jobs
-// whose rows have both parts.
+// whose rows have parts. If no blocked part was forecast, its quantiles count as 0.
 type Parts struct {
 	// Whole has the scores of the whole wait (eligible plus blocked) of the same jobs, for comparison.
 	Whole    PartScore `json:"whole"`

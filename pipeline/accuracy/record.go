@@ -51,7 +51,7 @@ func (r *Record) Follow(f *Forecast) {
 	}
 }
 
-// Close adds the scores of row, which is the row of the forecast f. The job has started or left.
+// Close ends the wait of the forecast f in Decisions, and adds the scores of its row. The job has started or left.
 func (r *Record) Close(f *Forecast, row *modelstore.Row) {
 	r.Decisions.Update(f.Followed, row.Queue, row.Procs)
 	r.Decisions.Close(f.Followed, row.WaitSeconds, f.Started, row.Quantiles)

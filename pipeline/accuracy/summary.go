@@ -40,7 +40,7 @@ func NewSummary(b Bounds) *Summary {
 	return a
 }
 
-// AsOf returns the instant as of which the coverage is.
+// AsOf returns the instant to which the coverage belongs.
 func (a *Summary) AsOf() time.Time { return a.asOf }
 
 // GroupKey identifies a group of forecasts.
@@ -110,8 +110,9 @@ func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
 	return groups[k]
 }
 
-// Groups returns the groups in three parts: all queues together, then each queue and size, then each queue. In each
-// part live forecasts come first. Jobs of a log without queues are only in the groups of all queues.
+// Groups returns the groups in two parts: those of all queues together, then those of single queues. In each part live
+// forecasts come first, and the group of all sizes of a queue comes before the groups of its sizes. Jobs of a log
+// without queues are only in the first part.
 func (a *Summary) Groups() []*Group {
 	sums, leaves := map[GroupKey]*Group{}, slices.SortedFunc(maps.Values(a.groups), byPlace)
 	for _, g := range leaves { // in a fixed order, because the last digits of sums of losses depend on the order

@@ -143,8 +143,9 @@ func (h *history) view() *HistoryView {
 	}
 }
 
-// Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all queues. Times are in seconds
-// since origin, the submission of the first of these jobs. Users are identified by numbers.
+// Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all queues. Submissions are in
+// seconds since origin, the submission of the first of these jobs. Users are identified by numbers, from 1; -1 means
+// unknown.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -172,7 +173,8 @@ func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 // toMillis returns a number of seconds, rounded to a multiple of 0.001.
 func toMillis(seconds float32) float64 { return math.Round(float64(seconds)*1000) / 1000 }
 
-// each iterates over the jobs of the queue with a name and its number, in the order in which they left.
+// each iterates over the jobs of a queue, in the order in which they left. number is the number of the queue; it is not
+// used if queue is AllQueues.
 func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for _, b := range v.blocks {
@@ -223,7 +225,8 @@ func (h *history) fields(c *codec.Codec) {
 	})
 }
 
-// fields reads or writes a job. Its submission is stored relative to that of the previous job, before, in milliseconds.
+// fields reads or writes a job. Its submission is stored relative to before, the submission of the previous job, in
+// milliseconds. fields sets before to the submission of this job.
 func (r *record) fields(c *codec.Codec, before *int64) {
 	since := r.submit - *before
 	if c.Signed(&since); c.Reading {

@@ -34,7 +34,8 @@ func (m *Models) finished(c *changes.Change) error {
 	return m.ended(c.Before, start, seconds)
 }
 
-// completed learns the lifetime of a job that is in m.late, if its size and queue are known now.
+// completed learns the lifetime of a job that is in m.late, if its size and queue are known now. Otherwise it updates
+// the job there.
 func (m *Models) completed(j *cluster.Job) error {
 	for i := range m.late {
 		if m.late[i].Job.Seq != j.Seq {

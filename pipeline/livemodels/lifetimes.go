@@ -75,13 +75,14 @@ const (
 )
 
 // lifetimeSelection selects the law of lifetimes for one class of a queue's jobs. The competing laws are scored on
-// every lifetime, and learn it only after that. At every refit the law with the best score so far is chosen.
+// every lifetime, and learn it only after that. At every refit after FirstChoice lifetimes the law with the best score
+// so far is chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // longest time limit so far, seconds
 	limit    float64 // the value of longest at the newest refit, seconds
 
-	name string // name of the chosen law; empty before the first refit
+	name string // name of the chosen law; empty before the first choice
 	law  *piecewiseSurvival
 
 	published *SelectionView // the newest view; nil if it lacks a lifetime

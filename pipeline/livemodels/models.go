@@ -182,7 +182,7 @@ func (m *Models) submitted(j *cluster.Job) error {
 		q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
 }
 
-// moved adds a job to the sequence of the queue to which it was submitted, if that queue has only now become known. In
+// moved moves a job to the sequence of the queue to which it was submitted, if that queue has only now become known. In
 // the sequence the job comes after the jobs whose queue was known earlier.
 func (m *Models) moved(c *changes.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
@@ -389,7 +389,8 @@ func (m *Models) fields(c *codec.Codec) {
 	})
 }
 
-// code reads or writes the models of a queue.
+// code reads or writes the models of a queue. Before it writes them, it removes the lifetimes that are too old at the
+// instant now.
 func (q *QueueModels) code(c *codec.Codec, now time.Time) {
 	for _, l := range q.windows {
 		if !c.Reading {

@@ -155,7 +155,8 @@ func (l *Learner) notify(n notification) {
 }
 
 // CaughtUp must be called when the logs have been read to their ends. It takes a sample for a forecast, because the
-// history may end hours after the newest sample. It does nothing if there is a recent sample.
+// history may end hours after the newest sample. It does nothing if the newest sample was not taken while history was
+// read, or is less than sampleInterval old.
 func (l *Learner) CaughtUp(s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
@@ -187,8 +188,8 @@ func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	}
 }
 
-// TakeSaved returns the newest state that the learner has saved since the last call, nil if there is none. A state is
-// saved at most every five minutes, and a large one less often.
+// TakeSaved returns the newest state that the learner has saved since the last call, nil if there is none. Five minutes
+// or more pass between two saved states, and more if they are large.
 func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
 // Finish is called at an orderly end of the process. It ends the work in the background, processes the waiting

@@ -73,9 +73,9 @@ func (e *Events) load(ctx context.Context) error {
 // EmptyChunk returns a chunk without events. It replaces stored chunks whose events are dropped.
 func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
 
-// Trim returns the description of the history h without its first chunks. It removes a chunk only if all events in it
-// are before the given instant, and at most the given number of chunks. It does not change the store. If no chunk can
-// be removed, it returns h itself.
+// Trim returns the description of the history h without some of its first chunks. It removes at most the given number
+// of chunks, and only chunks whose events are all before the given instant. It does not change the store. If no chunk
+// can be removed, it returns h itself.
 func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
 	kept := *h
 	for range most {

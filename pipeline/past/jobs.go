@@ -77,7 +77,8 @@ type Jobs struct {
 	hashes      []uint64 // sorted hashes of the ids; most look-ups are for new ids, and need only these
 }
 
-// Jobs returns a Jobs with the same jobs. Its lookups read the chunks that Save has stored, so it takes less memory.
+// Jobs returns a Jobs with the same jobs, of the history id of the cluster of. Its lookups read the chunks that Save
+// has stored, so it takes less memory.
 func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
 	for hash := range g.at {
@@ -87,7 +88,8 @@ func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	return j
 }
 
-// LoadJobs returns the Jobs of the stored history with the given id, of the cluster of. It reads all chunks once.
+// LoadJobs returns the Jobs of a stored history. of is the name of the cluster, and id the id of the history. It reads
+// all chunks once.
 func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	j := &Jobs{from: from, cluster: of, id: id}
 	for n := range buckets {

@@ -33,8 +33,8 @@ type Names struct {
 	met      uint64 // number of names added to sharing
 }
 
-// New returns the Names of a cluster of which no event was read yet. Reserved names are always counted separately,
-// other names only as long as there are fewer names than the limit. A limit of 0 means no limit.
+// New returns the Names of a cluster before its first event. Reserved names are always counted separately, other names
+// only as long as there are fewer names than the limit. A limit of 0 means no limit.
 func New(reserved []string, limit int) *Names {
 	n := &Names{limit: limit, reserved: map[string]bool{}, own: map[string]bool{}}
 	if limit > 0 {
