@@ -105,7 +105,8 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 }
 
 // crowd appends features of all running jobs together: of the job that will probably end first, of the largest job, and
-// of the jobs that are so large that the end of one of them would suffice.
+// of the jobs that are so large that the end of one of them would suffice; then the share of the used processors that
+// the asking user has, and the highest age.
 func (s *scene) crowd(row []float64) []float64 {
 	next, soonest := math.Inf(1), (*holder)(nil)
 	widest, benefactors, least := (*holder)(nil), 0.0, math.Inf(1)

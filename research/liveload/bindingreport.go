@@ -90,8 +90,8 @@ func (a *Answer) cause() (string, error) {
 }
 
 // These are the targets for binding loads: bounds of the coverage of p90 over all jobs of all loads, and over the
-// blocked jobs; the maximum error in the worst load, relative to that of test-only; and the minimum share of jobs for
-// which the class of the reason was predicted.
+// blocked jobs; the maximum error of waitcast relative to that of test-only, for all loads together and for the worst
+// load; and the minimum share of jobs for which the class of the reason was predicted.
 const (
 	leastBindingP90, mostBindingP90 = .87, .93
 	leastBlockedP90, mostBlockedP90 = .82, .96

@@ -219,7 +219,7 @@ type sums struct{ mine, followed float64 }
 
 func (s sums) plus(t sums) sums { return sums{s.mine + t.mine, s.followed + t.followed} }
 
-// sums returns the sums of the losses of each block. The loss of a job is what of returns.
+// sums returns the sums of the losses of each block. The function of returns the loss of a job.
 func (p *pairing) sums(of func(losses) float64) []sums {
 	out := make([]sums, len(p.blocks))
 	for n, b := range p.blocks {

@@ -25,7 +25,8 @@ type DayOneOptions struct {
 	Client string
 }
 
-// These are the daemons that DayOne starts for a seed. Each has a folder with its name, which has the files of a run.
+// These are the names of the daemons that DayOne starts for a seed. Each has a folder with its name, which has the
+// files of a run.
 const (
 	followedDir = "followed" // the daemon that has followed the cluster from its start
 	taughtDir   = "taught"   // the daemon that started after the history, and imported it
@@ -153,7 +154,7 @@ func (r *dayOne) record(ctx context.Context) error {
 	return nil
 }
 
-// start starts a daemon.
+// start starts the daemon with a name, and returns when it answers requests.
 func (r *dayOne) start(ctx context.Context, name string) error {
 	dir := filepath.Join(r.dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // research data
@@ -186,8 +187,9 @@ func (r *dayOne) submit(ctx context.Context, day int, s *Submission, dir string)
 	return s.Run(ctx)
 }
 
-// arrive does what a site does on the day on which it installs waitcast: it starts the two late daemons and imports the
-// history.
+// arrive does what a site does on the day on which it installs waitcast: it rotates Slurm's log, starts the late
+// daemons, writes the dump of sacct, and imports it into the daemon taughtDir. Without a client there is no such daemon
+// and no import.
 func (r *dayOne) arrive(ctx context.Context) error {
 	if err := r.rotateLog(); err != nil {
 		return err

@@ -123,7 +123,8 @@ func Plan(seed uint64, o PlanOptions) ([]Job, error) {
 	return jobs, nil
 }
 
-// scatter draws the times of the submissions of jobs in a load that takes the given number of seconds.
+// scatter draws the times of the submissions of jobs in a load that takes the given number of seconds. The first jobs
+// form the burst, if there is one, and get its user.
 func (o *PlanOptions) scatter(random *rand.Rand, jobs []Job, seconds float64) {
 	for i := range jobs {
 		if burst := o.FairShareBurst && i < int(float64(o.Jobs)*burstShare); burst {
@@ -137,7 +138,7 @@ func (o *PlanOptions) scatter(random *rand.Rand, jobs []Job, seconds float64) {
 
 // draw draws a job without its submission time. Runtimes are log-uniform. Of the sizes, 2/3 are powers of two up to
 // half of the cluster, and the others are any numbers up to a quarter of it. Time limits are 2 to 10 times the runtime,
-// rounded to whole minutes.
+// rounded up to whole minutes.
 func (o *PlanOptions) draw(random *rand.Rand) Job {
 	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian system has these users
 	if o.FairShareBurst {

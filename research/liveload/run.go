@@ -319,7 +319,7 @@ func writeFates(dir string, fates []Fate) error {
 	return nil
 }
 
-// keepLogs copies Slurm's logs into a folder.
+// keepLogs copies Slurm's logs and slurm.conf into a folder.
 func (r *run) keepLogs(dir string) error {
 	for _, name := range []string{logFile, "jobcomp.log", "slurm.conf"} {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(r.slurm.Conf), name))

@@ -25,10 +25,10 @@ type difference struct {
 // sizes has the numbers of compared entries, rows, bad lines and parts of the state.
 type sizes struct{ Entries, Rows, Bad, Parts int }
 
-// compare compares all data that two daemons left in their databases, one by one. Only the state is held in memory as a
-// whole. Like the daemon's kill test, it leaves out data that depend on when a record was read: whether the record was
-// live, the served surface, the wall-clock time (which is also in the message for a line from the future), and the name
-// that the log had at that time.
+// compare compares all data that two daemons left in their databases. It reads them value by value; only the state is
+// held in memory as a whole. Like the daemon's kill test, it leaves out data that depend on when a record was read:
+// whether the record was live, the served surface, the wall-clock time (which is also in the message for a line from
+// the future), and the name that the log had at that time.
 func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ []difference, err error) {
 	note := func(what, text string) {
 		if text != "" {

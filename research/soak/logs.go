@@ -31,7 +31,9 @@ type logs struct {
 	dated bool
 	rng   *rand.Rand
 	file  *os.File
-	held  int    // number of pieces that the writer still writes into a renamed file, which must end with a whole line
+	// held is set while the writer still writes into a renamed file: it opens a new file after this number of writes
+	// that end with a whole line. It is 0 otherwise.
+	held  int
 	last  string // the file that was rotated last
 	count rotation
 	bytes int64

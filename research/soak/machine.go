@@ -16,7 +16,7 @@ const (
 	// cancelled is the share of the jobs that their users delete while they wait, a minute to some hours after the
 	// submission.
 	cancelled = .02
-	// repeated is the share of its lines that a scheduler writes twice, if its format repeats lines.
+	// repeated is the share of the lines that a scheduler writes twice, if its format repeats lines.
 	repeated = .002
 	// crashDays is the mean time in days between crashes of the machine. A crash kills the running jobs, and they are
 	// queued again.
@@ -210,8 +210,8 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 // over reports whether the workload has ended and all its jobs are over.
 func (m *machine) over() bool { return m.ahead == nil && len(m.live) == 0 && len(m.deleted) == 0 }
 
-// clock returns the time that the log's clock shows at an instant. The result is not before the time not, which the log
-// already has for the same job.
+// clock returns the time that the log's clock shows at an instant, or the time not if that is later. The log already
+// has the time not for the same job.
 func (m *machine) clock(at float64, not time.Time) time.Time {
 	if at >= m.step {
 		m.back, m.right = float64(2+m.rng.IntN(stepSeconds-1)), at+stepLasts

@@ -33,7 +33,7 @@ type Report struct {
 	compared        sizes
 	differ          []difference
 	counted         map[string]float64 // bad lines by reason, as the undisturbed daemon counted them
-	kept            map[string]int     // bad lines by reason, as in the quarantine
+	kept            map[string]int     // bad lines by reason, as in the quarantine of the undisturbed daemon
 	// Misses are descriptions of the conditions that did not hold. It is empty if the soak has succeeded.
 	Misses []string
 }

@@ -225,8 +225,8 @@ const (
 	burstLines = 400
 )
 
-// burst lets the simulation go on and writes its log: on average a mean burst of lines, multiplied by times. They are
-// written in a few pieces. A line may be split between two pieces.
+// burst lets the simulation go on for a random time, in which the log grows on average by a mean burst of lines (see
+// burstLines) multiplied by times. It writes these lines in a few pieces. A line may be split between two pieces.
 func (s *run) burst(times float64) error {
 	lines := max(burstLines, float64(s.o.Jobs)/250)
 	dt := float64(s.o.Days) * daySeconds * lines / (3 * float64(s.o.Jobs))

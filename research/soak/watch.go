@@ -81,8 +81,8 @@ func parts(all []sample) (out [][]sample) {
 	return out
 }
 
-// bounds limit the growth of a value over the second half of a run. The value may grow by the given share of its median
-// or by some, whichever is more. unit is the unit in which the report shows it.
+// bounds limit the growth of a value over the second half of a run. The value may grow by the share of its median, or
+// by the amount some, whichever is more. unit is the unit in which the report shows it.
 type bounds struct {
 	name        string
 	of          func(*sample) float64

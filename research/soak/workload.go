@@ -151,8 +151,8 @@ func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	}, nil
 }
 
-// shaped returns a job with times in whole seconds, a time limit above its runtime, and a queue that depends on its
-// size and its limit.
+// shaped returns a job with times in whole seconds, a time limit that is not below its runtime, and a queue that
+// depends on its size and its limit.
 func shaped(j simulator.Job, nodes int) simulator.Job {
 	j.Submit, j.Runtime = math.Floor(j.Submit), max(1, math.Round(j.Runtime))
 	if j.Limit < j.Runtime {
