@@ -138,7 +138,8 @@ func (f *forecaster) asked(a *ask) error {
 }
 
 // classic makes the forecasts with Downey's laws. It returns the medians of his three methods and of the exact method,
-// and all quantiles of the exact method, in seconds. All are NaN if a running job has no law yet.
+// and all quantiles of the exact method, in seconds. A value that cannot be forecast is NaN. All are NaN if a running
+// job has no law yet.
 func (f *forecaster) classic() (medians, exact []float64, err error) {
 	nan := math.NaN()
 	medians, exact = []float64{nan, nan, nan, nan}, []float64{nan, nan, nan, nan}

@@ -129,7 +129,8 @@ func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
 	return below / n, upTo / n, true
 }
 
-// medians sets the scores that need only the medians.
+// medians sets the scores that are not by level: factors, correlations, absolute errors and intervals. There must be at
+// least one forecast.
 func (t *tally) medians(s *Score) {
 	n := len(t.waits)
 	median, logMedian, logWait, errs, widths := make([]float64, n), make([]float64, n), make([]float64, n),

@@ -30,8 +30,9 @@ const (
 	overBadness = "badness"
 )
 
-// curvePoint is a point of a curve: the mean bounded slowdown of the log (single), and the mean, the 5 % and the 95 %
-// quantile of those of shaken copies. The last two values are the mean waits, in seconds, of the log and of the copies.
+// curvePoint is a point of a curve, for the value at of the quantity over: the mean bounded slowdown of the log
+// (single), and the mean, the 5 % and the 95 % quantile of those of shaken copies. singleWait and wait are the mean
+// waits, in seconds, of the log and of the copies.
 type curvePoint struct {
 	over             string
 	at               float64

@@ -45,7 +45,7 @@ const (
 type curve struct {
 	curveStudy
 	groups         []study.Group
-	runs           int     // number of runs that cpu is the time of; 0 if unknown
+	runs           int     // number of runs that took cpu; 0 if unknown
 	jobs           int     // number of jobs in each run
 	cpu            float64 // processor-seconds of these runs
 	single, shaken float64 // roughness of the curve of the log, and of the means of the copies

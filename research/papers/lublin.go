@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// completed reports whether the paper of Lublin and Feitelson uses a job: only jobs that completed.
+// completed reports whether the paper of Lublin and Feitelson uses a job: the job has completed, with at least one
+// processor and a known runtime.
 func completed(r *swf.Record) bool {
 	return r.Status == swf.StatusCompleted && r.Allocated > 0 && r.Runtime >= 0
 }

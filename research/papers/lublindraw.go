@@ -69,7 +69,8 @@ func (g gaps) hold() bool {
 }
 
 // againstProgram adds to the table the gaps of the run with seed 1, how many of 20 runs have all gaps within the
-// bounds, and the largest gaps of these 20 runs.
+// bounds, and the largest gaps of these 20 runs. For a model with two classes it adds the first two again, after
+// weighting the classes as in the reference.
 func (d *Data) againstProgram(t *Table, model, set string) error {
 	path, err := d.path("reference/lublin99.json")
 	if err != nil {

@@ -111,9 +111,9 @@ func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	return with, without
 }
 
-// iterate repeats the step of a reading, beginning with the shape of the law at peak. It returns the last shapes, and
-// the number of rounds after which they change by less than 1e-6. That number is 0 if they still change after 300
-// rounds or leave the range of valid shapes.
+// iterate repeats the step of a reading, beginning with the shape of the law at peak, multiplied by ARAR. It returns
+// the last shapes, and the number of rounds after which they change by less than 1e-6. That number is 0 if they still
+// change after 300 rounds or leave the range of valid shapes.
 func (r *reading) iterate(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
 	for t := range alpha {
 		alpha[t] = p.Peak.Shape * p.ARAR

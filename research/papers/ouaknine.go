@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// interarrivals returns a shaking of the interarrival times of the share fraction of the jobs, by up to degree seconds
-// and, unless relative is 0, by at most that share of the time itself.
+// interarrivals returns a shaking of interarrival times, of the given fraction of the jobs. A time is shaken by up to
+// degree seconds and, unless relative is 0, by at most the share relative of the time itself.
 func interarrivals(degree, relative, fraction float64) shake.Config {
 	return shake.Config{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: degree, Relative: relative,
 		Fraction: fraction}
@@ -176,7 +176,8 @@ func (o *shakenTables) singles() (Table, error) {
 	return t, nil
 }
 
-// pair adds a row that compares the means of shaken runs of the log as it is and in the state other.
+// pair adds a row that compares the means of shaken runs of the log in two states, asLogged and other. The difference
+// must be at most bound. If bound is 0, there is no promise.
 func (o *shakenTables) pair(t *Table, what, other, reading string, cfg shake.Config, paper string,
 	bound float64) error {
 	a, err := o.of(asLogged+reading, cfg, shake.DefaultRuns)

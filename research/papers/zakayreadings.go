@@ -19,7 +19,8 @@ type depthReading struct {
 	missAtEnd bool // a value that is near none in the stack counts, with the size of the stack as its depth
 }
 
-// depth returns the mean depth of the values that are within 5 % of a value in the stack.
+// depth returns the mean depth of the values that are within 5 % of a value in the stack, and with missAtEnd also of
+// the others.
 func (r *depthReading) depth(values []float64) float64 {
 	const tolerance = .05
 	var stack []float64

@@ -66,7 +66,8 @@ type Cell struct {
 	Outcomes []Outcome
 }
 
-// Mean returns the mean over the seeds of the value that of returns, with its confidence interval by Student's t.
+// Mean returns the mean, over the seeds, of the values that the function of selects, with its confidence interval by
+// Student's t. Without seeds the result is zero.
 func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	values := make([]float64, len(c.Outcomes))
 	for i := range values {
@@ -190,8 +191,8 @@ func (g groups) change() float64 {
 	return 0
 }
 
-// worse returns a share of the groups that have at least the given number of jobs: those whose mean turnaround is
-// higher by more than the share by.
+// worse returns a share of the groups that have at least the given number of jobs: those whose mean turnaround is more
+// than 1 + by times that with the requests.
 func (g groups) worse(jobs int, by float64) float64 {
 	n, worse := 0, 0
 	for _, s := range g {

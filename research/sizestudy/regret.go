@@ -199,7 +199,7 @@ func (h *hindsight) end(d decision, procs int) (float64, error) {
 type Regretted struct {
 	Advices                int
 	Mean, Median, P90      float64 // statistics of Regret.Share
-	WholeMedian, WholeMean float64 // the same, but divided by the turnaround from the submission
+	WholeMedian, WholeMean float64 // statistics of (Regret.Turnaround - Least) / Whole
 	Best                   float64 // share of the advices that were the best ones in hindsight
 	CostMean, CostMedian   float64 // statistics of Regret.CostShare; 0 if the objective has no prices
 }

@@ -105,8 +105,8 @@ Form ` + "`log`" + ` has promises for every run: the mean work is within %.0f %%
 comparison: the KS distances of form ` + "`log`" + ` may be larger than those of form ` + "`paper`" + ` by at most %.2f.
 `
 
-// study has what all runs share: the program to run, the seeds, and what was found so far. missed is the number of
-// missed bounds.
+// study has what all runs share: the program to run, the seeds, and the results so far. missed is the number of missed
+// bounds.
 type study struct {
 	program string
 	seeds   []uint64

@@ -106,7 +106,7 @@ func compareAll(recorded, plain, same *workload) (r result, err error) {
 	return r, nil
 }
 
-// worsen replaces each value by that of the other result if it is worse there.
+// worsen replaces each value except work by that of the other result, if that is worse.
 func (r *result) worsen(other result) {
 	r.sizes, r.runtimes = max(r.sizes, other.sizes), max(r.runtimes, other.runtimes)
 	r.change = max(r.change, other.change)

@@ -62,7 +62,8 @@ func dayOne(ctx context.Context, args []string) error {
 	return liveload.CompareDayOne(ctx, os.Stdout, dirs, false)
 }
 
-// build builds the program in the package what, unless its path is given. It then sets the path to to.
+// build builds the Go package what, writes the program to the file to, and sets path to that file. It does nothing if
+// path is set already.
 func build(ctx context.Context, path *string, to, what string) error {
 	if *path != "" {
 		return nil

@@ -46,7 +46,7 @@ func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	return jobs
 }
 
-// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter and has the same estimate. It is an
+// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter and keeps its estimate. It is an
 // error if the job with that number is not the one in the thesis.
 func Truncated(jobs []users.Job) ([]users.Job, error) {
 	out := slices.Clone(jobs)
@@ -114,7 +114,7 @@ func (w *window) estimate(j *simulator.Job) float64 {
 }
 
 // Bad returns a copy of the jobs in which estimates are drawn uniformly between the runtime R of the job and (f + 1) R
-// (section 6.5). The random numbers are the same for all f.
+// (section 6.5), and are at least 1 s. The random numbers are the same for all f.
 func Bad(jobs []users.Job, f float64) []users.Job {
 	rng := rand.New(rand.NewPCG(1, 5))
 	out := slices.Clone(jobs)
