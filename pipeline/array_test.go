@@ -251,12 +251,12 @@ func TestRestartWithinAnArray(t *testing.T) {
 	}
 }
 
-// bounded is a store that fails the test if a transaction is too large.
+// bounded is a store that fails the test if a checkpoint is committed before all events. It counts commits.
 type bounded struct {
 	memory
 	t        *testing.T
 	commits  int
-	killAt   int // number of the commit that fails, with all later ones; 0 for none
+	killAt   int // number of the commit that fails; 0 for none
 	together int // largest number of entries of one transaction
 }
 
@@ -275,7 +275,7 @@ func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
 func (b *bounded) want() int { return 50_000 }
 
 // TestCommitsAreBounded proves that a delivery of many events is committed in parts, and its checkpoint with the last
-// part. A daemon that is killed between two parts and started again reaches the same state in the end.
+// part. If the process is killed between two parts, the first part is stored without a checkpoint.
 func TestCommitsAreBounded(t *testing.T) {
 	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}
 	d := func(src *source.Config) *source.Delivery {
@@ -304,7 +304,7 @@ func TestCommitsAreBounded(t *testing.T) {
 }
 
 // TestCommitsAreBoundedInBytes proves that a delivery with long texts is committed in parts of at most about 16 MiB of
-// texts.
+// texts. Too long names are truncated, and an event with a too long id is a bad line.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestCommitsAreBounded")

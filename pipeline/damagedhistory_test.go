@@ -33,7 +33,8 @@ func damage(t *testing.T, store modelstore.Store) {
 	}
 }
 
-// runUntilUsable runs the writer until the cluster has a usable state, and then stops it.
+// runUntilUsable runs the writer until the cluster has a usable state and its damaged history has caused an error. Then
+// it stops the writer.
 func runUntilUsable(t *testing.T, p *Pipeline) {
 	t.Helper()
 	ended := make(chan error, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// onlyRead is a store that fails the test if it is written, and returns errors for reads while away is set.
+// onlyRead is a store that fails the test if it is written, and whose LastSeq returns an error while away is set.
 type onlyRead struct {
 	modelstore.Store
 	t    *testing.T

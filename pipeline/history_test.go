@@ -347,8 +347,8 @@ func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 }
 
 // TestHistoryAfterConfigChange proves that after a change of the configuration the state is rebuilt with the stored
-// history, and then equals the previous state. No record of the log is used before. A restart with a state that
-// includes its history rebuilds nothing.
+// history, and then equals the previous state. Until then no state is usable, and none is saved. A restart with a state
+// that includes its history rebuilds nothing.
 func TestHistoryAfterConfigChange(t *testing.T) {
 	log := cut(t, 300, 180, 36)
 	store := newStore(t)

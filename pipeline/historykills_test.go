@@ -69,8 +69,8 @@ func TestHistoryThroughKills(t *testing.T) {
 	}
 }
 
-// next returns the number of the write at which the next process is killed, given that of the previous one. Near the
-// change of state these are all writes; among the many writes that store the jobs of the history, only some.
+// next returns the number of the write at which the next process is killed, given that of the previous one. These are
+// all of the first writes, and some of the many later writes, which store the jobs of the history.
 func next(kill int) int {
 	if testing.Short() {
 		return kill + 3 + 1000*(kill/3) // one kill in the middle is enough: the goroutines are always the same
@@ -123,7 +123,7 @@ func (m *mortalStore) DropHistories(ctx context.Context, cluster string, keep ..
 	return m.Store.DropHistories(ctx, cluster, keep...)
 }
 
-// fate tells whether a process was killed, and if so, before or after Teach had put the history in force.
+// fate is the end of a process: whether it was killed, and if so, before or after Teach had put the history in force.
 type fate int
 
 const (

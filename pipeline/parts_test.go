@@ -53,8 +53,8 @@ func (s *slurmStage) deliver(src *source.Config, events ...job.Event) {
 	take(s.t, s.pipeline, d)
 }
 
-// listed is a job as squeue prints it, with times in seconds of the tests' time. A job without a reason is running
-// since start.
+// listed is a job as squeue prints it, with times in seconds of the tests' time; a negative time is unknown. A job
+// without a reason runs since start.
 type listed struct {
 	id, user, reason, after string
 	procs                   int
