@@ -145,7 +145,7 @@ func TestPartsMerge(t *testing.T) {
 }
 
 // TestPartsSaved proves that saved scores are restored and that damaged ones are refused. Scores that an older program
-// saved have no parts; they are restored with empty parts.
+// saved have no parts; later rows are added to empty parts.
 func TestPartsSaved(t *testing.T) {
 	row := started(100, 60, nil, nil, nil)
 	row.Queue, row.Procs, row.Levels = "batch", 1, waittime.Levels()

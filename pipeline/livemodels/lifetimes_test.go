@@ -55,7 +55,7 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 }
 
 // TestDrawnLawIsTheLaw proves that the piecewise form of a law differs from the law by at most 0.005, or by at most
-// 0.02 if the law itself has steps. The piecewise form never rises, and has the jumps of the law.
+// 2/survivalSteps if the law itself has steps. The piecewise form never rises, and has the jumps of the law.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
 		d := piecewise(law)

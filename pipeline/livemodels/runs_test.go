@@ -11,9 +11,9 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// TestHistoryTellsRuns proves that Runs returns the runs of one user's jobs with one name, in the order of their ends.
-// Jobs that never ran, other users' jobs and jobs with other names are left out. The same holds after saving and
-// restoring.
+// TestHistoryTellsRuns proves that Runs returns the newest mostRuns runs of one user's jobs with one name, in the order
+// of their ends. Jobs that never ran, other users' jobs and jobs with other names are left out. The same holds after
+// saving and restoring.
 func TestHistoryTellsRuns(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, procs int, runtime float64) {

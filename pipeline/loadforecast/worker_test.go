@@ -174,8 +174,8 @@ func (s *savable) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// TestRestoredLearnerGoesOn proves that a restored learner has the same jobs and makes the same forecast as the one
-// that was saved, if the cluster is restored at the instant of the saved state.
+// TestRestoredLearnerGoesOn proves that a restored learner has the same jobs and the same numbers of outcomes as the
+// one that was saved, if the cluster is restored at the instant of the saved state.
 func TestRestoredLearnerGoesOn(t *testing.T) {
 	events := history(eventtest.Workload(t, 120, 4))
 	s := cluster.New("c", 128)

@@ -132,7 +132,7 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 	return out
 }
 
-// TestSyntheticSaysWhatIsMissing proves that with too few jobs the error names the number of jobs that the model needs.
+// TestSyntheticSaysWhatIsMissing proves that with too few jobs, or without users, the error says what the model needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 12 {

@@ -12,8 +12,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestCandidates proves that the options request fewer processors, from the smallest change to the largest, down to a
-// sixteenth. The processors per node stay the same, and for a request that cannot be scaled there is no option.
+// TestCandidates proves that the options with fewer processors, and those with shorter time limits, come from the
+// smallest change to the largest, down to a sixteenth of the request. The processors per node stay the same, and for a
+// request that cannot be scaled there is no option.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
 		for _, o := range smaller(&a, 1./16, nil) {
