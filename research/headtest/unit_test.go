@@ -175,7 +175,7 @@ func TestScoreByHand(t *testing.T) {
 }
 
 // TestScoreOfMediansOnly proves that medians that equal the waits have a correlation of 1, that a method that forecasts
-// only medians has no other scores, and that the scores can be written as JSON.
+// only medians has no scores at other levels, and that the scores can be written as JSON.
 func TestScoreOfMediansOnly(t *testing.T) {
 	var c tally
 	nan := math.NaN()
@@ -236,8 +236,8 @@ func TestLearnerCorrects(t *testing.T) {
 	}
 }
 
-// TestCalibrationDoesNotRunAway proves that the calibration of every level converges to the right value, even if the
-// uncalibrated quantiles are in the wrong order.
+// TestCalibrationDoesNotRunAway proves that the calibration of every level stays small, even if the uncalibrated
+// quantiles are in the wrong order.
 func TestCalibrationDoesNotRunAway(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	l := newLearner()

@@ -76,7 +76,7 @@ func TestPairingBounds(t *testing.T) {
 }
 
 // writeDayOne writes the folder of a seed as DayOne leaves it, and returns its path. Forty jobs wait 20 s each. All
-// forecasts of a daemon have one value at all levels, which quantiles has by daemon.
+// forecasts of a daemon have the same value at all levels: the value of the daemon in quantiles.
 func writeDayOne(t *testing.T, quantiles map[string]float64) string {
 	t.Helper()
 	seed := filepath.Join(t.TempDir(), "seed-7")
@@ -134,8 +134,8 @@ func TestCompareDayOne(t *testing.T) {
 	}
 }
 
-// TestCompareUnequal proves that it is an error if the daemons have forecasts of different jobs, or if an answer is
-// missing. It is no error if there is no daemon that imported the history.
+// TestCompareUnequal proves that it is an error if a daemon has no forecast of a job. It is no error if there is no
+// daemon that imported the history.
 func TestCompareUnequal(t *testing.T) {
 	seed := writeDayOne(t, map[string]float64{followedDir: 100, freshDir: 100})
 	if err := CompareDayOne(t.Context(), &bytes.Buffer{}, []string{seed}, false); err != nil {

@@ -101,8 +101,8 @@ const leastShortP95 = .3
 // TestShortLoad runs a short load on a real Slurm with a daemon of its own, as `liveload run` does, and then replays
 // it. It proves that the remains of an interrupted run are removed, that the daemon is asked about every job, that
 // every job is submitted and recorded and is in sacct's records, that a finished load is skipped, and that a replay
-// gives the same answers. The medians must not be worse than the forecasts of test-only, and the p95 must cover at
-// least the share leastShortP95.
+// gives most answers again. The errors of the medians must be at most those of test-only or 2 s, and the p95 must cover
+// at least the share leastShortP95.
 func TestShortLoad(t *testing.T) {
 	const seed, jobs = 3, 40
 	o := shortLoad(t, seed, PlanOptions{Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
@@ -152,7 +152,8 @@ func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 
 // TestShortBindingLoad runs a short binding load on a real Slurm whose controller runs as the user slurm. The cluster
 // has GPUs, memory, limits, preemption and reservations. The test proves that Slurm accepts every job, that every job
-// ends, that the reasons of waits are recorded, among them limits, and that a replay repeats the answers.
+// starts or is cancelled as planned, that the reasons of waits are recorded, among them limits, and that a replay gives
+// most answers again.
 func TestShortBindingLoad(t *testing.T) {
 	const seed, jobs = 3, 40
 	o := shortLoad(t, seed, PlanOptions{Binding: true, Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
@@ -238,8 +239,8 @@ func checkRecorded(t *testing.T, run string, jobs int) *load {
 	return l
 }
 
-// checkReplay replays the journal of a run with the same program, and checks that nearly all answers are the same. An
-// answer may differ if the daemon read a record between the request and the submission.
+// checkReplay replays the journal of a run with the same program, and checks that at least three quarters of the
+// answers are the same. An answer may differ if the daemon read a record between the request and the submission.
 func checkReplay(t *testing.T, run string, l *load) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "seed-3")

@@ -21,8 +21,8 @@ func program(t *testing.T, plain, same string) string {
 	return path
 }
 
-// workloadFile writes a workload file and returns its path. It has four jobs of 10 s on the given number of processors;
-// submissions are apart seconds apart.
+// workloadFile writes a workload file and returns its path. It has four jobs of 10 s on the given number of processors.
+// Each job is submitted apart seconds after the one before it.
 func workloadFile(t *testing.T, name string, procs, apart int) string {
 	t.Helper()
 	var text strings.Builder
