@@ -48,7 +48,8 @@ func waitsLong(t *testing.T, store *memory, id string) {
 }
 
 // TestDependencyOnAnArrayInOneListing proves that the forecast of a job that waits for an array counts the array,
-// although the listing with the details of both has the array last. The same holds without a log.
+// although the events with the details of the array come last in a listing. A job that waits for this job is forecast
+// to wait long, too.
 func TestDependencyOnAnArrayInOneListing(t *testing.T) {
 	s, store := newDependencyStage(t)
 	s.deliver(s.log, event(job.Submit, "1", 10), event(job.Submit, "2", 10.5), event(job.Submit, "3", 10.7))
