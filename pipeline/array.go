@@ -93,7 +93,7 @@ func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 }
 
 // between handles a task that has no forecast of its own, but still gets a row: a task that is neither the first nor
-// the last of its array, or see uncounted.
+// the last of its array, or a further element of an array whose elements the log does not count (see uncounted).
 func (l *ledger) between(j *cluster.Job, live bool, blocking accuracy.Blocking) {
 	l.silent(j)
 	l.open[j.ID] = &openForecast{Forecast: accuracy.Forecast{

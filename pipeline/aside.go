@@ -283,9 +283,10 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	return true
 }
 
-// outrun reports whether an event is useless, given the records after the time at which it was read, less
-// clockTolerance: a job in the picture entered it since, and the event is its submission; or no job with the id is in
-// the picture, and the last one left it since.
+// outrun reports whether an event that was set aside is useless, because later records have overtaken it. That is so in
+// two cases: it is the submission of a job that has come into the picture since; or no job with its id is in the
+// picture, and the last one has left it since. In both cases, since means after the time read, less clockTolerance;
+// read is when the event was read.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {

@@ -127,7 +127,8 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 	})
 }
 
-// ledgerObserver passes the changes to the ledger. When an instant has ended, it calls clusterWriter.instantOver.
+// ledgerObserver passes the changes to the ledger, and tells it which instants end and begin. When an instant has
+// ended, it also calls clusterWriter.instantOver.
 type ledgerObserver struct{ writer *clusterWriter }
 
 // InstantOver implements changes.Observer.

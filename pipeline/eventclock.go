@@ -130,8 +130,8 @@ func (c *eventClock) measure(d *source.Delivery) bool {
 }
 
 // adjust sets the offset to the median of the samples, or to 0 if the median is not to be corrected. It does nothing if
-// there are less than clockLeast samples, or if the samples do not agree (see clockAgree). It reports whether the
-// offset changed.
+// there are fewer than clockLeast samples, if the samples do not agree (see clockAgree), or if the offset would hardly
+// change. It reports whether the offset changed.
 func (c *eventClock) adjust() bool {
 	samples := slices.Sorted(slices.Values(c.state.Samples))
 	if len(samples) < clockLeast {

@@ -32,7 +32,7 @@ type openForecast struct {
 // The forecast of a job uses all events before the instant of its submission. From that instant it uses the ends and
 // the earlier submissions, but no starts. So it depends only on the events, not on how they were split into deliveries.
 // The forecast is made at the end of the instant. If the job's size or queue, or a job on which it depends, is unknown
-// then, the forecast is made later, when they are known.
+// then, the forecast is made when they are known, or once cluster.DetailsGrace has passed since the submission.
 type ledger struct {
 	cluster string
 	feeder  *engineFeeder
@@ -308,8 +308,8 @@ func (l *ledger) submittedOnHold(o *openForecast) bool {
 // mostUnknown is the maximum number of unknown jobs that are remembered for a submission (see unknownJobs).
 const mostUnknown = 64
 
-// unknownJobs returns the ids of waiting jobs whose size or queue is unknown and that are not held: at most mostUnknown
-// of them, the newest.
+// unknownJobs returns the ids of the waiting jobs that are not held and whose size or queue is unknown: at most
+// mostUnknown of them, the newest.
 func (l *ledger) unknownJobs() (ids []string) {
 	for _, list := range [...][]*openForecast{l.late, l.pending} {
 		for _, o := range list {

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is stored as a saved model, not in the snapshots: the state has up to 35 MB, and
-// snapshots are made every minute. It is stored in its own transaction, so that everything else continues if there is
-// no disk space for it.
+// The state of the load forecast is stored as a saved model, not in the snapshots: the state has up to 35 MB, and by
+// default a snapshot is made every minute. It is stored in its own transaction, so that everything else continues if
+// there is no disk space for it.
 
 // loadKey returns the name of the saved model that has a cluster's load forecast.
 func loadKey(cluster string) string { return cluster + "/load" }

@@ -30,8 +30,8 @@ func (w *Waiting) Same(as *Waiting) bool {
 // sameMemory reports whether two slices have the same length and the same elements in memory.
 func sameMemory[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// LevelCoverage counts the outcomes of the quantiles of one level, as of an instant. The histogram has the submissions
-// whose quantile has passed.
+// LevelCoverage counts the outcomes of the quantiles of one level, as of an instant. The histogram has only the
+// submissions whose quantile has passed by then.
 type LevelCoverage struct {
 	coverage.OutcomeHistogram
 	// Waiting and Left are parts of the missed submissions: Waiting counts the jobs that still wait, Left the jobs that

@@ -134,7 +134,7 @@ func (f *followed) schedule() bool {
 	return found
 }
 
-// decide calls fn with the outcome of each open level whose quantile passes at or before the instant.
+// decide calls fn with the outcome of each open level whose quantile passes by the instant at.
 func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, age float64)) {
 	s := coverage.StillWaiting(0)
 	if f.Closed {
@@ -249,8 +249,8 @@ type Decided struct {
 	Unfollowed int64
 }
 
-// AsOf returns the counts as of the newest instant. A quantile that passes exactly at that instant counts by the
-// present state, although more events of the instant may follow. AsOf does not change d.
+// AsOf returns the counts as of the instant at, which must be the newest one. A quantile that passes exactly at that
+// instant counts by the present state, although more events of the instant may follow. AsOf does not change d.
 func (d *Decisions) AsOf(at time.Time) Decided {
 	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
 		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}

@@ -19,8 +19,9 @@ type Forecast struct {
 	Live bool         `json:"live,omitempty"`
 	// Sized is true if the job's size was known at the end of the instant of its submission.
 	Sized bool `json:"sized,omitempty"`
-	// Made is true once the forecast is made: at the end of the instant of the submission, or later, when the job's
-	// size and queue and the jobs on which it depends have become known.
+	// Made is true once the forecast is made: at the end of the instant of the submission, or later. It is made later
+	// if the size or queue of the job, or a job on which it depends, is unknown at first: when they are known, or once
+	// cluster.DetailsGrace has passed.
 	Made bool `json:"made,omitempty"`
 	// Entered is true once the job has been passed to the engine.
 	Entered bool     `json:"entered,omitempty"`
@@ -45,9 +46,9 @@ type Forecast struct {
 	// After is true if the forecast was made after the job had started or left, because too little was known of the job
 	// before.
 	After bool `json:"after,omitempty"`
-	// BehindUnknown are ids of jobs that waited at the submission and whose size or queue was unknown then, at most the
-	// newest ones. When this job's own size and queue become known, the engine counts the jobs known by then as ahead
-	// of it.
+	// BehindUnknown are ids of jobs that waited at the submission and whose size or queue was unknown then. If there
+	// were too many, only the newest are kept. When this job's own size and queue become known, the engine counts the
+	// jobs known by then as ahead of it.
 	BehindUnknown []string `json:"behind_unknown,omitempty"`
 	// KeptBeside is true if a limit would keep the job from starting while two groups of jobs run: those that ran at
 	// its submission, and those of BehindUnknown.

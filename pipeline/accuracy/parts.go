@@ -15,7 +15,7 @@ type Parts struct {
 	Whole    PartScore `json:"whole"`
 	Eligible PartScore `json:"eligible"`
 	Blocked  PartScore `json:"blocked"`
-	// Reasons counts all jobs with a settled reason, whether they started or not.
+	// Reasons counts all jobs with a predicted cause and a settled reason, whether they started or not.
 	Reasons ReasonCounts `json:"reasons"`
 }
 
@@ -42,7 +42,7 @@ func Causes() []job.Cause {
 	return []job.Cause{job.Resources, job.Priority, job.LimitReached, job.OnHold, job.Unavailable}
 }
 
-// Agreed returns the number of all jobs, and the number of jobs whose predicted cause is the cause of their settled
+// Agreed returns the number of counted jobs, and the number of those whose predicted cause is that of their settled
 // reason.
 func (r *ReasonCounts) Agreed() (jobs, agreed int64) {
 	for p := range r {

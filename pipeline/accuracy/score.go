@@ -42,7 +42,7 @@ type Score struct {
 	Figures
 	// Live is the number of forecasts in Figures that were made live.
 	Live int64 `json:"live"`
-	// Censored is the number of forecasts whose job left the queue without a start.
+	// Censored is the number of jobs that left the queue without a start, with or without a forecast.
 	Censored int64 `json:"censored"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`

@@ -118,7 +118,7 @@ func (m *Models) Queue(name string) *QueueModels {
 	return q
 }
 
-// ClassIndex returns the index of the class of a size.
+// ClassIndex returns the index of the class of a size: 0 for sequential jobs, 1 for parallel ones.
 func ClassIndex(procs int) int {
 	if job.Class(procs) == job.Sequential {
 		return 0
@@ -247,7 +247,7 @@ func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) er
 	return q.chains.Append(procs, seconds)
 }
 
-// Reached sets the instant at which the models are, for use with LearnWhole.
+// Reached tells the models which instant they have reached. It is for use with LearnWhole.
 func (m *Models) Reached(at time.Time) { m.now = at }
 
 // size returns a job's size in the binding dimension of its pool, at least 1. After a change of that dimension the

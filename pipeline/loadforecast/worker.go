@@ -96,7 +96,7 @@ func (w *worker) wake() {
 	go w.work(ctx, w.working)
 }
 
-// work is the goroutine. It processes notifications until none waits, and then closes done.
+// work is the goroutine. It processes notifications until none waits or ctx is cancelled, and then closes done.
 func (w *worker) work(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	for {

@@ -77,8 +77,8 @@ type Jobs struct {
 	hashes      []uint64 // sorted hashes of the ids; most look-ups are for new ids, and need only these
 }
 
-// Jobs returns a Jobs with the same jobs, of the history id of the cluster of. Its lookups read the chunks that Save
-// has stored, so it takes less memory.
+// Jobs returns a Jobs with the same jobs. of is the name of the cluster, and id is the id of the history. The lookups
+// of the result read the chunks that Save has stored, so it takes less memory.
 func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
 	for hash := range g.at {

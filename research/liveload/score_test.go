@@ -40,7 +40,8 @@ func TestJudge(t *testing.T) {
 		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third job, and at level .95 also the second
 		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // also the first job; from .9 the second; at .95 the fourth
 		Error: 17.5,                                   // the middle of 5 and 30
-		// With an answer and a start: 0 of 4, 30 of 100, 5 of 8.
+		// Three jobs have both answers and a start. The errors of test-only are 4, 100 and 8 s, those of waitcast 0, 30
+		// and 5 s.
 		Compared: 3, TestOnly: 8, ErrorThere: 5,
 		Width: 24.5, RecentWidth: 30, RecentJobs: 3, RecentUpTo: 1. / 3,
 		Loss50: .5 * (log(40) - log(10) + log(7) - log(2) + log(year) - log(70)) / 4,
