@@ -14,9 +14,9 @@ import (
 // forecast of the second job is the forecast of the last task.
 
 // rest returns a request that stands for the given number of tasks of the array j. pool is the number of processors of
-// the pool, 0 if unknown. The request is one job as large as all these tasks together, but not larger than the pool. So
-// it starts when there is room for the last task beside all the others. An array with a throttle is different: the
-// request keeps the size of one task, and the engine simulates the tasks one by one.
+// the pool, 0 if unknown. The request is one job as large as all these tasks together, but at most as large as the pool
+// or one task, whichever is larger. So it starts when there is room for the last task beside all the others. An array
+// with a throttle is different: the request keeps the size of one task, and the engine simulates the tasks one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if r.Throttle > 0 {
@@ -31,10 +31,11 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	return r
 }
 
-// split handles a task that gets its own record, separate from its array. It returns false if the job is no such task.
-// The first task gets the forecast of the array. When it starts, the array's first task in the engine starts and is
-// removed (see begun), and the task is passed to the engine as a separate job. The last task takes over the array's
-// record, unless it has the array's own id. Other tasks get rows without a forecast.
+// split handles a task that gets its own record, separate from its array. It returns false if it has done nothing: the
+// job is no such task, or its array has no forecast that waits (but see uncounted). The first task gets the forecast of
+// the array. When it starts, the array's first task in the engine starts and is removed (see begun), and the task is
+// passed to the engine as a separate job. The last task takes over the array's record, unless it has the array's own
+// id. Other tasks get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)

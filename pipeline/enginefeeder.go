@@ -128,7 +128,8 @@ func (f *engineFeeder) feed(instant time.Time, s engineCommand) {
 	}
 }
 
-// endInstant applies the pending commands, after the ledger has passed the submissions of the instant to the engine.
+// endInstant applies the pending commands. It is called after the ledger has passed the submissions of the instant to
+// the engine.
 func (f *engineFeeder) endInstant(instant time.Time) {
 	now := clock(instant)
 	f.order.EndInstant(func(s engineCommand) { do(f.engine, now, s) })

@@ -105,7 +105,7 @@ func (c *eventClock) judgementOf(i int) *judgement {
 }
 
 // took ends a delivery. It drops the judgements of all events so far, unless again is set and the delivery has no
-// checkpoint: its events may then be read again.
+// checkpoint: then the events may be read again, and keep their judgements.
 func (c *eventClock) took(d *source.Delivery, again bool) {
 	if c.taken += len(d.Events); again && d.Checkpoint == nil {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
-// openForecast is the forecast of a job without a ledger row yet: the job still waits, or it started before its size
-// and queue were known.
+// openForecast is the forecast of a job without a ledger row yet: the job still waits, or it started or left before its
+// forecast was made.
 type openForecast struct {
 	accuracy.Forecast
 	// View is the engine's view from which the forecast will be made later. It is nil if the forecast has been made, or
@@ -81,7 +81,8 @@ func (l *ledger) closeInstant(s *cluster.State) {
 	l.completeDependents(s)
 }
 
-// openInstant begins a later instant. It makes the forecasts of the jobs that have waited too long for their details.
+// openInstant begins a later instant. It decides the quantiles that have passed, and makes the forecasts of the jobs
+// that have waited too long for their details.
 func (l *ledger) openInstant(at time.Time, s *cluster.State) {
 	if l.newestView != nil && at.Sub(l.newestView.At) > viewAgeMax {
 		l.newestView = nil
@@ -222,8 +223,8 @@ func (l *ledger) expire(s *cluster.State) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess passes a job of unknown size or queue to the engine, so that the engine counts the job. Later updates correct
-// its size.
+// guess passes a job of unknown size or queue to the engine, so that the engine counts the job, unless the job is over
+// or is in the engine already. Later updates correct its size.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
 	ownJob := (o.Part || o.Renamed) && o.Started // start has passed such a task to the engine
 	if o.Ended || !o.Closed.IsZero() && !o.Started || ownJob {

@@ -440,7 +440,7 @@ func derivedAgain(ev *job.Event) bool {
 	return false
 }
 
-// foldHistory folds the events of the history up to the instant until, or all of them if until is zero.
+// foldHistory folds the events of the history that are not after the instant until; if until is zero, it folds all.
 func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 	for n := 0; ; n++ {
 		ev, err := r.events.Peek(ctx)

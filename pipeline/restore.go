@@ -110,8 +110,8 @@ type restoredFrom struct {
 	restored bool // the state comes from a snapshot
 }
 
-// restoreSnapshot restores all clusters from the newest undamaged snapshot, if there is one. If all are damaged, or the
-// state cannot be restored from it, it drops all snapshots and leaves the writers empty.
+// restoreSnapshot restores all clusters from the newest undamaged snapshot, if there is one. If all snapshots are
+// damaged, or the newest undamaged one cannot be used, it drops all snapshots and leaves the writers empty.
 func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	snap, err := p.store.Latest(ctx)
 	var damaged *modelstore.DamagedError

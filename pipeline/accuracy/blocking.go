@@ -58,7 +58,8 @@ func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit tim
 }
 
 // release ends the blocked time that began at Since. It ends at the given instant. But a hold, or a blocked time
-// without a known cause, ends at the eligible time that the scheduler reported, if that is earlier.
+// without a known cause, ends at the eligible time that the scheduler reported, if that is after Since and before the
+// given instant.
 func (b *Blocking) release(at time.Time) {
 	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // the scheduler's eligible time is the end of these
 	if onHold && b.Eligible.After(b.Since) && b.Eligible.Before(at) {

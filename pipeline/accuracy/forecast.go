@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Forecast is the forecast of a job without a ledger row yet: the job still waits, or it started before enough was
-// known of it. The JSON of a Forecast is stored.
+// Forecast is the forecast of a job without a ledger row yet: the job still waits, or it started or left before its
+// forecast was made. The JSON of a Forecast is stored.
 type Forecast struct {
 	// A change of the job replaces Job. The value that Job points to is never modified, because the picture may use it
 	// too.
@@ -160,7 +160,8 @@ func (f *Forecast) startsSoon() bool {
 		f.Answers[0].Quantiles[waittime.Median] < noticed
 }
 
-// OtherTasks returns the number of submitted tasks of an array, not counting the first; 0 if the job is not an array.
+// OtherTasks returns the number of submitted tasks of an array, not counting the first. It is 0 if the job is not an
+// array, and for the first task's own record.
 func (f *Forecast) OtherTasks() int {
 	switch {
 	case f.Part:
@@ -175,7 +176,8 @@ func (f *Forecast) OtherTasks() int {
 	return max(0, f.Job.Tasks-1)
 }
 
-// WaitingTasks returns how many of the other tasks (see OtherTasks) still wait in the array's record.
+// WaitingTasks returns how many of the other tasks (see OtherTasks) still wait in the array's record. It is at least 1
+// once the first task has a record of its own.
 func (f *Forecast) WaitingTasks() int {
 	if f.Parts > 0 { // the first task has a record of its own
 		return max(1, f.Job.Tasks)

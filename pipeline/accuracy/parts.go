@@ -108,7 +108,7 @@ func (p *PartScore) Coverage(level int) coverage.Interval {
 	return coverage.Interval{Low: float64(p.Below[level]) / n, High: float64(p.UpTo[level]) / n}
 }
 
-// each calls fn with each score of p and the same score of another Parts.
+// each calls fn with each score of p and the corresponding score of o.
 func (p *Parts) each(o *Parts, fn func(mine, other *PartScore)) {
 	fn(&p.Whole, &o.Whole)
 	fn(&p.Eligible, &o.Eligible)

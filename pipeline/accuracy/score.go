@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// recent is the number of forecasts from which the median error is computed: the newest scored ones.
+// recent is the maximum number of forecasts from which the median error is computed: the newest scored ones.
 const recent = 1000
 
 // Key identifies the jobs of one queue and size class.

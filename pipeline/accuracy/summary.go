@@ -95,7 +95,8 @@ func (a *Summary) covers(submit time.Time) bool {
 	return !submit.Before(a.bounds.Since) && !submit.After(a.asOf)
 }
 
-// of returns the group of the jobs of a queue and size.
+// of returns the group of the jobs of a queue and size, and of live or replayed forecasts. It creates the group if it
+// is missing.
 func (a *Summary) of(queue string, procs int, replayed bool) *Group {
 	return groupOf(a.groups, GroupKey{queue, waittime.SizeClass(procs), replayed})
 }

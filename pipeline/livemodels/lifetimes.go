@@ -120,8 +120,9 @@ func (c *lifetimeSelection) fitAtLimit(jobs []lifetime.Observation) (lifetime.La
 	return law, nil
 }
 
-// observe scores the laws on a lifetime and learns it. start is in Unix seconds; seconds is the lifetime; limit is the
-// time limit in seconds, 0 for none. running returns the ages of the jobs that run and started at since or later.
+// observe scores the laws on a lifetime and learns it. If the laws were fitted again, it chooses the best one. start is
+// in Unix seconds; seconds is the lifetime; limit is the time limit in seconds, 0 for none. running returns the ages of
+// the jobs that run and started at since or later.
 func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(since float64) []float64) error {
 	c.published, c.longest = nil, max(c.longest, limit)
 	refit := false

@@ -38,8 +38,9 @@ func jobOf(name uint64, j *cluster.Job) outlook.Job {
 	}
 }
 
-// stateOf converts the cluster at an instant to the form that the forecaster uses. leftOut is the number of waiting
-// jobs that were left out. name returns the forecaster's name of the task with a given id.
+// stateOf converts the cluster at an instant to the form that the forecaster uses. Suspended jobs are not included.
+// leftOut is the number of waiting jobs that were left out. name returns the forecaster's name of the task with a given
+// id.
 func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook.State, leftOut int) {
 	s := outlook.State{Now: seconds(at), Pools: poolsOf(v, at), Running: make([]outlook.Job, 0, len(v.Running))}
 	for _, j := range v.Running {

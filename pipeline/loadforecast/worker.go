@@ -235,8 +235,9 @@ func (w *worker) resume() {
 	}
 }
 
-// forecast makes a forecast from a sample and publishes it. s is the state of the cluster in the sample. The postponed
-// sample is dropped, because it is older.
+// forecast makes a forecast from a sample and publishes it. s is the state of the cluster in the sample. If arrivals
+// are known and the last test of saturation is at least saturationEvery old, forecast also makes a new test. The
+// postponed sample is dropped, because it is older.
 func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.mu.Lock()
 	w.dropPostponed()

@@ -17,8 +17,8 @@ const weekSeconds = 7 * 86400
 type Analysis struct {
 	// Origin is the instant from which times count: the first submission.
 	Origin time.Time
-	// Jobs is the number of jobs in the history. NeverRan is the number of those that left the queue without a start.
-	// Sessions is the number of sessions of all users.
+	// Jobs is the number of jobs in the history. NeverRan is the number of those that left the queue without a start;
+	// it is 0 if NoFindings is set. Sessions is the number of sessions of all users; it is 0 if NoPools is set.
 	Jobs, NeverRan, Sessions int
 	// Pools are the groups of users by the length of their stay. If they are unknown, Pools is nil and NoPools has
 	// the reason.

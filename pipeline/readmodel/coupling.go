@@ -33,8 +33,9 @@ type coupling struct {
 }
 
 // sameFutures couples a request and an option that compete for the same pool. Elements with the same index in the two
-// lists of simulated waits belong to the same future. Only the ranks of the waits in their list count. Equal waits in
-// one list are ranked by the waits in the other.
+// lists of simulated waits belong to the same future. The lengths of the waits do not matter, only the rank of each
+// wait in its list, and which of the two waits of a future is shorter. Equal waits in one list are ranked by the waits
+// in the other.
 func sameFutures(request, option []float64) coupling { return coupling{request, option, true} }
 
 // independent couples a request and an option that compete for different pools, so that their futures are independent:

@@ -17,7 +17,7 @@ const (
 	// MovedCapacity: the pool has fewer processors.
 	MovedCapacity MoveCause = "capacity_lost"
 	// MovedOverrun: the job waits for jobs that ran already at its submission, and that should have ended by now with a
-	// probability of 0.9, see Move.Overrun.
+	// probability of at least 0.9, see Move.Overrun.
 	MovedOverrun MoveCause = "overrun"
 	// MovedPriority: the priority of the job itself has fallen, so that more jobs go before it.
 	MovedPriority MoveCause = "priority"

@@ -38,8 +38,8 @@ type Freed struct {
 	Job *cluster.Job
 }
 
-// Freed returns how much must become free of the limit k, which keeps a request to a queue from starting. It returns
-// nil if this is unknown.
+// Freed returns how much of the limit k must become free, and when it will be. The limit keeps a request to a queue
+// from starting. Freed returns nil if this is unknown.
 func (v *View) Freed(queue string, k *engine.Kept) *Freed {
 	if v.Engine == nil {
 		return nil

@@ -63,7 +63,7 @@ type SoonerQuery struct {
 // with fewer processors, with a shorter time limit, and in another queue that accepts such jobs. The option with the
 // largest gain comes first. All of them are simulated in the same futures (see coupling). Of options of one kind with
 // about the same gain, Sooner returns the one with the smallest reduction. It cannot know whether the job can run with
-// less.
+// less. The result is nil if the options cannot be simulated, or if the median wait of the request is below leastGain.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -311,9 +311,10 @@ func shorter(a *job.Attributes, keep float64, out []Option) []Option {
 	return out
 }
 
-// elsewhere appends to out the options to submit the same request to another queue that accepts it. If the scheduler
-// reports the limits of a queue, these decide. Otherwise a queue accepts the request if a job that is at least as large
-// and as long waits or runs there now. admitted reports whether a request could ever start.
+// elsewhere appends to out the options to submit the request to another queue that accepts it, without its QOS; at most
+// mostQueues. If the scheduler reports the limits of a queue, these decide. Otherwise a queue accepts the request if a
+// job that is at least as large and as long waits or runs there now. admitted reports whether a request could ever
+// start.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool, out []Option) []Option {
 	c := v.index()
 	c.buildQueues(v)

@@ -60,7 +60,8 @@ const (
 	ClockOffset ConditionName = "clock_offset"
 	// HistoryReading: logs of the past are being read into the history of a cluster.
 	HistoryReading ConditionName = "history_reading"
-	// HistoryLearning: a state of a cluster is being built from its history, while the old state is used for answers.
+	// HistoryLearning: a state of a cluster is being built from its history. If the old state is usable, it is used for
+	// answers meanwhile.
 	HistoryLearning ConditionName = "history_learning"
 	// HistoryFailing: the history of a cluster cannot be read or learnt.
 	HistoryFailing ConditionName = "history_failing"

@@ -91,7 +91,7 @@ func (t *tally) score(method string) Score {
 	return s
 }
 
-// pinball returns the scores of the forecasts whose true wait is above over and at most upTo, in seconds.
+// pinball returns the scores of the forecasts whose true wait, in seconds, is in the interval (over, upTo].
 func (t *tally) pinball(over, upTo float64) Stratum {
 	s := Stratum{LogPinball: map[string]float64{}}
 	for k, level := range Levels() {

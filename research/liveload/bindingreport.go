@@ -89,9 +89,9 @@ func (a *Answer) cause() (string, error) {
 	return wait.Cause.Class, err
 }
 
-// These are the targets for binding loads: bounds of the coverage of p90 over all jobs of all loads, and over the
-// blocked jobs; the maximum error of waitcast relative to that of test-only, for all loads together and for the worst
-// load; and the minimum share of jobs for which the class of the reason was predicted.
+// These are the targets for binding loads, besides mostOfTestOnly: bounds of the coverage of p90 over all jobs of all
+// loads, and over the blocked jobs; the maximum error of waitcast in the worst load, relative to that of test-only; and
+// the minimum share of jobs for which the class of the reason was predicted.
 const (
 	leastBindingP90, mostBindingP90 = .87, .93
 	leastBlockedP90, mostBlockedP90 = .82, .96

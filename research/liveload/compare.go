@@ -52,10 +52,10 @@ const (
 // daemon without history knows least then.
 const firstJobs = 60
 
-// CompareDayOne reads the folders of some seeds, one for each of dirs. It prints the losses of the daemons that DayOne
-// started late, and their ratios to the losses of the daemon that followed from the start. If ledger is true, it
-// evaluates the forecasts in the daemons' ledgers, which were made at the submissions. Otherwise it evaluates the
-// answers that were given just before the submissions.
+// CompareDayOne reads the folders of some seeds, one for each of dirs. It prints the losses of all daemons, and for the
+// daemons that DayOne started late the ratios of their losses to those of the daemon that followed from the start. If
+// ledger is true, it evaluates the forecasts in the daemons' ledgers, which were made at the submissions. Otherwise it
+// evaluates the answers that were given just before the submissions.
 func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool) error {
 	fmt.Fprintf(w, "%-10s %-9s %5s | loss at%7s%7s%7s%7s%7s%7s | mean   | by followed  lower  upper\n", "seed",
 		"daemon", "jobs", "p10", "p25", "p50", "p75", "p90", "p95")
@@ -109,7 +109,7 @@ func printVerdict(w io.Writer, high float64) {
 		"bound %.3f, at most %.2f\n", verdict, high, mostTaught)
 }
 
-// pairing has the losses of two daemons for the same jobs, in blocks: of the daemon with the given name, and of the
+// pairing has the losses of two daemons for the same jobs, in blocks. One daemon has the given name, the other is the
 // daemon that followed from the start.
 type pairing struct {
 	name   string
@@ -145,7 +145,8 @@ func newPairing(name string, mine, followed []losses) pairing {
 	return p
 }
 
-// pool joins the pairings of the daemon with this name. It takes only the blocks for whose first job has returns true.
+// pool joins the pairings of the daemon with this name. It takes a block only if has returns true for the first job of
+// the block.
 func pool(all []pairing, name string, has func(job int) bool) pairing {
 	out := pairing{name: name}
 	for i := range all {
@@ -219,7 +220,7 @@ type sums struct{ mine, followed float64 }
 
 func (s sums) plus(t sums) sums { return sums{s.mine + t.mine, s.followed + t.followed} }
 
-// sums returns the sums of the losses of each block. The function of returns the loss of a job.
+// sums returns the sums of the losses of each block. The argument is a function that returns the loss of a job.
 func (p *pairing) sums(of func(losses) float64) []sums {
 	out := make([]sums, len(p.blocks))
 	for n, b := range p.blocks {
@@ -256,7 +257,8 @@ func (p *pairing) bounds(of func(losses) float64) (low, high float64) {
 	return ratios[int(math.Floor((1-confidence)*last))], ratios[int(math.Ceil(confidence*last))]
 }
 
-// print prints a line with the mean losses at each level, the ratio of the losses and its bounds.
+// print prints a line with the daemon's mean loss at each level and over all levels. For a daemon that started late it
+// adds the ratio of the losses and the bounds of the ratio.
 func (p *pairing) print(w io.Writer, seed string) {
 	jobs := 0
 	for _, b := range p.blocks {

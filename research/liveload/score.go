@@ -144,7 +144,7 @@ type Figures struct {
 	Loss50, Loss95 float64
 }
 
-// Judge returns the figures of some submissions. Shares and means over no submissions are NaN.
+// Judge returns the figures of some submissions. Shares, means and medians over no submissions are NaN.
 func Judge(all []Case) Figures {
 	levels := waittime.Levels()
 	f := Figures{Jobs: len(all), Below: make([]float64, len(levels)), UpTo: make([]float64, len(levels))}

@@ -24,8 +24,8 @@ type Submission struct {
 	TestOnly bool
 	// URL is the address of the daemon that is asked before each submission; empty for none.
 	URL string
-	// Others are the addresses of daemons that are asked at the same instant. Answered is called with the record and
-	// their answers, in this order, after Record. Without Others it is not called.
+	// Others are the addresses of daemons that are asked at the same instant. Answered is called after Record, with the
+	// record and the answers of these daemons, in the order of Others. Without Others it is not called.
 	Others   []string
 	Answered func(Record, []Answer) error
 	// Record is called with the record of every job just after its submission. If it returns an error, the load ends.

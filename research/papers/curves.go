@@ -30,9 +30,9 @@ const (
 	overBadness = "badness"
 )
 
-// curvePoint is a point of a curve, for the value at of the quantity over: the mean bounded slowdown of the log
-// (single), and the mean, the 5 % and the 95 % quantile of those of shaken copies. singleWait and wait are the mean
-// waits, in seconds, of the log and of the copies.
+// curvePoint is a point of a curve. over names the quantity that varies along the curve, and at is its value. single is
+// the mean bounded slowdown of the log. mean, low and high are the mean, the 5 % and the 95 % quantile of the mean
+// bounded slowdowns of shaken copies. singleWait and wait are the mean waits, in seconds, of the log and of the copies.
 type curvePoint struct {
 	over             string
 	at               float64
@@ -104,7 +104,7 @@ func curveHeader() []string {
 }
 
 // curves returns the points of both curves. It reads them from the CSV file. With Long, or with Missing if there is no
-// file, it computes them.
+// file, it computes them and writes the file.
 func (d *Data) curves() ([]curvePoint, error) {
 	path := filepath.Join(d.Folder, curvesFile)
 	points, err := readCurves(path)

@@ -93,8 +93,8 @@ func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 }
 
 // expectedJumps returns, for each slot, the expected number of slots from there to the next arrival, if that comes
-// within a day. In with, which is the paper's E(t), the probability of each slot is multiplied by the weight of the
-// slot; in without it is not.
+// within a day. The result with is the paper's E(t), where the probability of each slot is multiplied by the weight of
+// the slot. The result without has no such factor.
 func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	for t := range with {
 		g := hypergamma.Gamma{Shape: alpha[t], Scale: scale}

@@ -10,7 +10,7 @@ import (
 )
 
 // interarrivals returns a shaking of interarrival times, of the given fraction of the jobs. A time is shaken by up to
-// degree seconds and, unless relative is 0, by at most the share relative of the time itself.
+// degree seconds. Unless relative is 0, it is never shaken by more than the time itself multiplied by relative.
 func interarrivals(degree, relative, fraction float64) shake.Config {
 	return shake.Config{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: degree, Relative: relative,
 		Fraction: fraction}

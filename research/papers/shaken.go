@@ -115,7 +115,8 @@ func (d *Data) run(c *shakeCase) (out outcome, err error) {
 	return out, err
 }
 
-// spreadOf returns the spread of one measure, which the function of returns from the means of a run.
+// spreadOf returns the spread of one measure. The last argument is a function that returns the measure from the means
+// of a run.
 func spreadOf(original ouaknine.Means, results []ouaknine.Means,
 	of func(ouaknine.Means) float64) (s spread, err error) {
 	values := make([]float64, len(results))

@@ -10,7 +10,7 @@ import (
 )
 
 // depthReading is an interpretation of locality by stack depth, as the paper defines it: values are kept in a stack,
-// and a value that is near one in the stack has the depth of that one.
+// and the locality of a value is the depth at which the stack has a value near it.
 type depthReading struct {
 	name      string
 	ofValue   bool // the tolerance is relative to the new value, not to that in the stack

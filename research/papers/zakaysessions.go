@@ -71,15 +71,16 @@ func sessionTables() []sessionTable {
 // sessionReading is an interpretation of the similarity of sessions in the paper.
 type sessionReading struct {
 	name string
-	// A session ends if no submission follows within gap seconds after its last submission, or with byEnds after the
-	// last end of its jobs.
+	// A session ends if no submission follows within gap seconds after its last submission. With byEnds the gap counts
+	// from the last end of the session's jobs instead.
 	gap    float64
 	byEnds bool
 	least  int  // users with fewer sessions do not count
 	pooled bool // average over all pairs of jobs, not first over each pair of sessions
 }
 
-// alike returns the similarity of two values by the paper: the smaller divided by the larger.
+// alike returns the similarity of two values by the paper: the smaller divided by the larger. Equal values have 1;
+// other values have 0 if the smaller one is not positive.
 func alike(a, b float64) float64 {
 	switch {
 	case a == b:
@@ -90,7 +91,8 @@ func alike(a, b float64) float64 {
 	return min(a, b) / max(a, b)
 }
 
-// split returns the indexes in jobs, those of one user, at which sessions begin, and after them the number of jobs.
+// split returns the indexes at which sessions begin in jobs, the jobs of one user in order of submission. The last
+// element of the result is the number of jobs.
 func (r *sessionReading) split(jobs []*swf.Record) (starts []int) {
 	end := math.Inf(-1)
 	for i, j := range jobs {

@@ -66,8 +66,8 @@ type Cell struct {
 	Outcomes []Outcome
 }
 
-// Mean returns the mean, over the seeds, of the values that the function of selects, with its confidence interval by
-// Student's t. Without seeds the result is zero.
+// Mean returns the mean of one value of the outcomes over the seeds, with its confidence interval by Student's t. The
+// argument returns that value of an outcome. Without seeds the result is zero.
 func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	values := make([]float64, len(c.Outcomes))
 	for i := range values {
@@ -192,7 +192,7 @@ func (g groups) change() float64 {
 }
 
 // worse returns a share of the groups that have at least the given number of jobs: those whose mean turnaround is more
-// than 1 + by times that with the requests.
+// than (1 + by) times that with the requests.
 func (g groups) worse(jobs int, by float64) float64 {
 	n, worse := 0, 0
 	for _, s := range g {

@@ -20,8 +20,8 @@ const (
 	Knee                  // the size with the highest ratio of efficiency to runtime
 	Largest               // the largest size that still reduces the runtime
 	AtSubmit              // waitcast's advice once, at submission
-	// AtHead is waitcast's advice at the head of the queue. It is given again and again until the job starts. A job
-	// that is backfilled before it reaches the head keeps its request.
+	// AtHead is waitcast's advice at the head of the queue. It is given again and again until the job starts, unless
+	// Settings.Once is set. A job that is backfilled before it reaches the head keeps its request.
 	AtHead
 	AtBoth // AtSubmit, and later AtHead
 )
@@ -189,7 +189,8 @@ func (c *chooser) choose(p *simulator.Pool, j *simulator.Job) {
 	}
 }
 
-// believed returns the law of a job's runtime run, in seconds, as its user believes it to be: a fixed time.
+// believed returns the law of the runtime that a job's user believes in: a fixed time. run is the true runtime in
+// seconds.
 func (w *Workload) believed(id int64, run float64) advice.Law {
 	return advice.Fixed(run * w.belief[id])
 }

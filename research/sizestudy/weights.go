@@ -76,9 +76,9 @@ func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	return trials, nil
 }
 
-// Best returns two of the trials. best has the lowest score of those whose median regret is below regret. serve, whose
-// weights should be used, has the lowest regret of those whose score is at most the score of best times 1 + within. ok
-// is false if no trial has a regret below regret.
+// Best returns two of the trials. best is the one with the lowest score among those whose median regret is below the
+// bound regret. serve is the one whose weights should be used: it has the lowest regret among those whose score is at
+// most (1 + within) times the score of best. ok is false if no trial has a regret below the bound.
 func Best(trials []Trial, regret, within float64) (best, serve Trial, ok bool) {
 	for _, t := range trials {
 		if t.Regret < regret && (!ok || t.Score() < best.Score()) {

@@ -149,9 +149,10 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 
 func short(text string) string { return text[:min(len(text), 1500)] }
 
-// diffState compares the newest snapshots of two stores. It returns a description of the difference for each part, ""
-// if the part is equal. Models and engine must be equal to the last bit. In JSON parts it ignores the live and replayed
-// flags, and the counters of records that changed nothing, because the journal does not have them.
+// diffState compares the newest snapshots of two stores. It returns a description of the difference for each part, and
+// for the number of the last event; "" if there is none. Models and engine must be equal to the last bit. In JSON parts
+// it ignores the live and replayed flags, and the counters of records that changed nothing, because the journal does
+// not have them.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {

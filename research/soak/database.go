@@ -71,7 +71,7 @@ func (f *plainFile) open(ctx context.Context) (modelstore.Store, error) {
 }
 
 // newFile returns an SQLite database in the folder dir, on a file system of its own whose disk can become full. If such
-// a file system is impossible, the database is a plainFile, and the text has the reason.
+// a file system is impossible, the database is a plainFile, and the returned text has the reason.
 func newFile(dir string) (database, string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", err

@@ -210,8 +210,9 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 // over reports whether the workload has ended and all its jobs are over.
 func (m *machine) over() bool { return m.ahead == nil && len(m.live) == 0 && len(m.deleted) == 0 }
 
-// clock returns the time that the log's clock shows at an instant, or the time not if that is later. The log already
-// has the time not for the same job.
+// clock returns the time that the log's clock shows at an instant, or the argument not if that is later. not is a time
+// that the log already has for the same job, whose times must not go back. If a step of the clock is due, clock makes
+// it first.
 func (m *machine) clock(at float64, not time.Time) time.Time {
 	if at >= m.step {
 		m.back, m.right = float64(2+m.rng.IntN(stepSeconds-1)), at+stepLasts

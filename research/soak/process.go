@@ -129,8 +129,8 @@ func (p *process) stop(patience time.Duration) error {
 	return nil
 }
 
-// poll checks a condition until it holds. It returns an error if the process ends or patience passes before. what names
-// the condition.
+// poll checks a condition until it holds. It returns an error if the process ends, patience passes or ctx ends before.
+// what names the condition.
 func (p *process) poll(ctx context.Context, what string, patience time.Duration, cond func() bool) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()

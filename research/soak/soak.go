@@ -37,7 +37,8 @@ type Options struct {
 	Every time.Duration
 	// Memory is the maximum resident memory of a daemon in bytes, 256 MiB by default.
 	Memory int64
-	// Patience is the maximum time that the daemon may take to read everything that was written, 10 minutes by default.
+	// Patience is the maximum time that the daemon may take for one step, for example to start or to read everything
+	// that was written; 10 minutes by default.
 	Patience time.Duration
 	// Calm runs only the undisturbed daemon, for measurements.
 	Calm bool

@@ -104,8 +104,8 @@ func memoryGrows() bounds {
 }
 
 // growth estimates how much a value has grown over the second half of a run: the slope of Theil and Sen, which is the
-// median of the slopes between pairs of samples (P. Sen, JASA 63, 1968), times the number of lines. text describes the
-// growth, and ok is true if it is within the bounds.
+// median of the slopes between pairs of samples (P. Sen, JASA 63, 1968), times the number of lines in that half. text
+// describes the growth, and ok is true if it is within the bounds.
 func (w *watch) growth(b bounds) (text string, ok bool) {
 	half := w.samples[len(w.samples)/2:]
 	if len(half) < 4 {

@@ -106,7 +106,8 @@ comparison: the KS distances of form ` + "`log`" + ` may be larger than those of
 `
 
 // study has what all runs share: the program to run, the seeds, and the results so far. missed is the number of missed
-// bounds.
+// promises: one for each row of the form log that misses a bound, and one if the comparison of the forms misses its
+// bound.
 type study struct {
 	program string
 	seeds   []uint64

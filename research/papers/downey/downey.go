@@ -53,8 +53,9 @@ func Printed(class string) uniformlog.Model {
 }
 
 // Batch1996 simulates the batch jobs that were submitted from 1 January to 15 May 1996, under strict first come, first
-// served on [Procs] processors. It returns the jobs in order of their starts, and by ID the laws that [Printed] returns
-// for them. Times are in seconds from the beginning of the log.
+// served on [Procs] processors. Jobs without a runtime and jobs that do not fit are left out. It returns the jobs in
+// order of their starts, and by ID the laws that [Printed] returns for them. Times are in seconds from the beginning of
+// the log.
 func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]headqueue.Lifetime, error) {
 	return Batch1996As(h, records, Printed)
 }
