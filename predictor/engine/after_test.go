@@ -120,6 +120,27 @@ func TestDependencyOnAnotherPool(t *testing.T) {
 	}
 }
 
+// TestSubmissionAfterAJobOfAnotherPool submits a job that depends on one that runs in another pool, where its own pool is
+// nearly full for a long time. It proves that the job waits only until the other one has ended, at the latest at its
+// limit: the other one needs no processors of the full pool.
+func TestSubmissionAfterAJobOfAnotherPool(t *testing.T) {
+	e := quick(t, Config{Capacity: 200})
+	for _, q := range []string{"q", "r"} {
+		e.SetPool(q, pools.PoolConfig{Name: q, Procs: 100, PolicyKnown: true})
+	}
+	first, long, last := of("ann", "r", 100), of("bob", "q", 99), of("ann", "q", 1)
+	first.Name, long.Name, last.Name, last.After = "1", "2", "3", "1"
+	long.Limit = 1e6
+	e.Submit(0, 2, first)
+	e.Submit(0, 4, long)
+	e.Start(0, 2, true)
+	e.Start(0, 4, true)
+	f := e.SubmitAt(e.View(20), 20, 21, 6, last)
+	if wait := simulated(t, &f); wait <= 0 || wait > first.Limit {
+		t.Errorf("it waits for %v s, want until the job of the other pool has ended, at most %v s", wait, first.Limit)
+	}
+}
+
 // TestDependencyOnAnUnknownJob holds a job for another one that the engine has not received. It proves that the held
 // job is not simulated until the engine receives the other one. Once the other one has ended, the held job competes in
 // simulations. Once the engine has forgotten that end, the held job is again not simulated. A restored engine does the

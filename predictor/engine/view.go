@@ -99,7 +99,7 @@ func (v *View) resolve(r *track.Request, j *resolvedRequest) *resolvedRequest {
 // withLinked returns a view that also has the jobs on which a request depends and which the pool of the request lacks
 // in v (see pools.Facts.Linked).
 func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
-	linked := v.poolOf(r.Queue).Linked(t, r.After)
+	linked := v.poolOf(r.Queue).Linked(t, r.After, func(queue string) bool { return v.SamePool(queue, r.Queue) })
 	if len(linked) == 0 {
 		return v
 	}

@@ -51,9 +51,9 @@ func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64
 }
 
 // Linked returns the jobs that are named in after (see track.Request.After), and the jobs for which these wait in turn.
-// It returns only jobs that f lacks, for example because they became known after f was made. For a large pool it
-// returns none.
-func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
+// It returns only jobs that f lacks, for example because they became known after f was made. A job that runs in another
+// pool, of which here tells by its queue, has no processors. For a large pool it returns none.
+func (f *Facts) Linked(t *track.Tracker, after string, here func(queue string) bool) (out []Member) {
 	if after == "" || f.Large {
 		return nil
 	}
@@ -70,6 +70,10 @@ func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
 				continue
 			}
 			known[j.ID+1] = true
+			if j.State == track.Running && !here(j.Queue) {
+				out = append(out, elsewhere(j))
+				continue
+			}
 			w := f.member(j)
 			w.eligible, w.tasks = 0, 0
 			if j.After != "" {
@@ -130,10 +134,14 @@ func (f *Facts) withLinked(r *RankedRequest) *Facts {
 		return f
 	}
 	g := *f
-	g.queued = slices.Clone(f.queued)
+	g.queued, g.elsewhere = slices.Clone(f.queued), slices.Clip(f.elsewhere)
 	g.withBeside(r.Beside)
 	for i := range r.Linked {
 		w := r.Linked[i]
+		if w.Procs == 0 { // it runs in another pool
+			g.elsewhere = append(g.elsewhere, w)
+			continue
+		}
 		w.owner = f.ownerOf(r)
 		if !slices.ContainsFunc(r.Beside, func(b Member) bool { return b.key == w.key }) {
 			g.insert(w)
