@@ -78,7 +78,7 @@ func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
 // can be removed, it returns h itself.
 func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
 	kept := *h
-	for range most {
+	for dropped := 0; ; dropped++ {
 		e := NewEvents(from, cluster, &kept)
 		first, err := e.Peek(ctx)
 		if err != nil {
@@ -87,8 +87,8 @@ func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before 
 		if first == nil { // no event is left
 			break
 		}
-		if last := &e.loaded[len(e.loaded)-1]; !last.Time.Before(before) {
-			kept.From = first.Time
+		kept.From = first.Time
+		if last := &e.loaded[len(e.loaded)-1]; dropped == most || !last.Time.Before(before) {
 			break
 		}
 		for i := range e.loaded {

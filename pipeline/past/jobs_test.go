@@ -134,3 +134,40 @@ func TestEventsComeChunkByChunk(t *testing.T) {
 		t.Errorf("a damaged chunk: %v", err)
 	}
 }
+
+// TestTrim trims a history of three chunks of two submissions, each ten seconds after the one before. It proves that
+// chunks are dropped whole, at most as many as asked for, and that From is the instant of the first event that is left.
+func TestTrim(t *testing.T) {
+	stored := chunks{}
+	for n := range 3 {
+		events := []history.Event{}
+		for i := range 2 {
+			events = append(events, history.Event{Event: job.Event{Kind: job.Submit, ID: fmt.Sprint(n, i),
+				Time: time.Unix(int64(10*(2*n+i)), 0).UTC()}})
+		}
+		data, err := history.EncodeChunk(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[fmt.Sprint(past.EventsPart, n)] = data
+	}
+	whole := &past.History{ID: "h", Events: 6, Submissions: 6, From: time.Unix(0, 0).UTC()}
+	for _, c := range []struct {
+		before      int64
+		most        int
+		first, from int
+	}{{100, 1, 1, 20}, {100, 2, 2, 40}, {100, 9, 3, 50}, {35, 9, 2, 40}, {35, 1, 1, 20}, {30, 9, 1, 20}, {5, 9, 0, 0}} {
+		got, err := whole.Trim(t.Context(), stored, "c", time.Unix(c.before, 0), c.most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := int64(6 - 2*c.first)
+		if got.First != c.first || got.Events != left || got.Submissions != left || got.From.Unix() != int64(c.from) {
+			t.Errorf("before %d, at most %d: %+v, want chunk %d, %d events from %d", c.before, c.most, got, c.first, left,
+				c.from)
+		}
+		if c.first == 0 && got != whole {
+			t.Errorf("before %d: not the same description, though nothing was dropped", c.before)
+		}
+	}
+}

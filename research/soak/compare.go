@@ -169,6 +169,11 @@ func diffState(ctx context.Context, got, want modelstore.Store) (map[string]stri
 	if g.Seq != w.Seq {
 		diffs["last event"] = fmt.Sprintf("undisturbed %d, disturbed %d", w.Seq, g.Seq)
 	}
+	for name := range g.Parts {
+		if _, ok := w.Parts[name]; !ok {
+			diffs[name] = "only in the disturbed state"
+		}
+	}
 	for name, data := range w.Parts {
 		other, ok := g.Parts[name]
 		diffs[name] = ""
