@@ -133,7 +133,7 @@ func (s *Snapshot) Check(lastSeq int64) error {
 	case s.At.IsZero() || !inRange(s.At):
 		return &InvalidError{What: what, Field: "time", Problem: "is unknown or out of range"}
 	}
-	for name := range s.Parts {
+	for _, name := range s.names() {
 		if name == "" || !isText(name) {
 			return &InvalidError{What: what, Field: fmt.Sprintf("part %q", name), Problem: "has no name of UTF-8 text"}
 		}

@@ -1,11 +1,8 @@
 package modelstore
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -122,32 +119,6 @@ func ParseKind(name string) (job.Kind, error) {
 		}
 	}
 	return 0, fmt.Errorf("event kind %q is unknown: %w", name, ErrCorrupt)
-}
-
-// Sum returns the checksum of a snapshot: the SHA-256 of its number, its time, and its parts in the order of their
-// names. Each text is preceded by its length.
-func (s *Snapshot) Sum() [sha256.Size]byte {
-	h := sha256.New()
-	var b []byte
-	b = binary.BigEndian.AppendUint64(b, uint64(s.Seq))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.At.UnixNano()))
-	names := make([]string, 0, len(s.Parts))
-	for name := range s.Parts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(name)))
-		b = append(b, name...)
-		b = binary.BigEndian.AppendUint64(b, uint64(len(s.Parts[name])))
-		h.Write(b)
-		h.Write(s.Parts[name])
-		b = b[:0]
-	}
-	h.Write(b)
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	return sum
 }
 
 func nanos(t time.Time) *int64 {

@@ -169,10 +169,17 @@ type Snapshot struct {
 	// At is the wall-clock time at which the snapshot was made.
 	At    time.Time
 	Parts map[string][]byte
+	// Encoders have further parts, by name. Commit encodes one after the other while it writes the snapshot, so that
+	// they are not in memory together. Whatever reads a snapshot from the store gets all parts in Parts.
+	Encoders map[string]Encoder
 	// Damaged are the numbers of newer snapshots that Latest ignored because their checksum was wrong. Commit ignores
 	// this field.
 	Damaged []int64
 }
+
+// Encoder encodes a part of a snapshot. It returns the number of bytes, and a function that passes the bytes to put,
+// piece by piece. put does not keep a piece. A second call must give the same bytes.
+type Encoder func() (size int, write func(put func([]byte) error) error, err error)
 
 // SavedModel is a model that is saved separately, because it is too large to be in every snapshot. It may belong to a
 // different event than every snapshot. A SavedModel whose Data has length 0 deletes the model with that name.

@@ -180,22 +180,35 @@ func (l *clusterWriter) parts() []savedPart {
 	return parts
 }
 
-func (l *clusterWriter) save(into map[string][]byte) error {
+// save adds the encoders of the parts of a snapshot of the cluster.
+func (l *clusterWriter) save(into map[string]modelstore.Encoder) {
 	for _, part := range l.parts() {
-		data, err := part.MarshalBinary()
-		if err != nil {
-			return fmt.Errorf("saving %s: %w", part.name, err)
+		switch s := part.Savable.(type) {
+		case *engineFeeder:
+			into[part.name] = inPieces(s.engine.SaveTo)
+		case *ledger:
+			into[part.name] = s.encode
+		default:
+			into[part.name] = modelstore.Whole(part.MarshalBinary)
 		}
-		into[part.name] = data
 	}
 	if l.learnt != nil {
-		data, err := codec.Save(historyKind, historyVersion, 0, func(c *codec.Codec) { c.JSON(l.learnt) })
-		if err != nil {
-			return fmt.Errorf("saving %s: %w", l.historyPart(), err)
-		}
-		into[l.historyPart()] = data
+		into[l.historyPart()] = modelstore.Whole(func() ([]byte, error) {
+			return codec.Save(historyKind, historyVersion, 0, func(c *codec.Codec) { c.JSON(l.learnt) })
+		})
 	}
-	return nil
+}
+
+// inPieces returns an encoder of a part that is encoded piece by piece: first to count the bytes, and then to write
+// them.
+func inPieces(save func(put func([]byte) error) (int, error)) modelstore.Encoder {
+	return func() (int, func(put func([]byte) error) error, error) {
+		size, err := save(func([]byte) error { return nil })
+		return size, func(put func([]byte) error) error {
+			_, err := save(put)
+			return err
+		}, err
+	}
 }
 
 // historyKind and historyVersion are the kind and version of historyPart.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,15 +101,30 @@ func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	p.publishAtOnce()
 }
 
+// savedParts returns the parts of a snapshot of cluster "c". It also checks that those that are encoded piece by piece
+// have the bytes of MarshalBinary.
+func savedParts(t testing.TB, p *Pipeline) map[string][]byte {
+	t.Helper()
+	l := p.writers["c"]
+	encoders := map[string]modelstore.Encoder{}
+	l.save(encoders)
+	snap, err := (&modelstore.Snapshot{Encoders: encoders}).Encoded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range l.parts() {
+		if want, err := part.MarshalBinary(); err != nil || !bytes.Equal(snap.Parts[part.name], want) {
+			t.Errorf("part %s is not what MarshalBinary returns (%v)", part.name, err)
+		}
+	}
+	return snap.Parts
+}
+
 // lanes returns the data that the pipeline would save for cluster "c", by part, without the counters of records that
 // changed nothing.
 func lanes(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
-	parts := map[string][]byte{}
-	if err := p.writers["c"].save(parts); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
+	out, parts := map[string]string{}, savedParts(t, p)
 	for name, data := range parts {
 		out[name] = string(data)
 	}

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +34,13 @@ type savedLedger struct {
 // fields reads or writes the ledger as JSON, because rows and scores have a JSON form already. When reading, it also
 // checks the indices and restores Record.
 func (s *savedLedger) fields(c *codec.Codec) {
-	if c.JSON(s); !c.Reading || c.Bad {
+	if !c.Reading {
+		text, err := s.text()
+		c.Refuse(err)
+		c.Pieces(text)
+		return
+	}
+	if c.JSON(s); c.Bad {
 		return
 	}
 	number := func(what string, n, least, end int) {
@@ -57,6 +65,40 @@ func (s *savedLedger) fields(c *codec.Codec) {
 	var err error
 	s.Record, err = s.Restored()
 	c.Refuse(err)
+}
+
+// pieceBytes is the number of bytes from which a piece of the ledger's JSON is full.
+const pieceBytes = 1 << 20
+
+// text returns the JSON of the ledger in pieces. The forecasts are most of it. Encoded together with the rest, they
+// would take several times the memory: the buffer of json.Marshal, its earlier size, and the result.
+func (s *savedLedger) text() (pieces [][]byte, err error) {
+	if s.Opens == nil {
+		whole, err := json.Marshal(s)
+		return [][]byte{whole}, err
+	}
+	rest := *s
+	rest.Opens = nil
+	whole, err := json.Marshal(&rest)
+	if err != nil {
+		return nil, err
+	}
+	const name, null = `"opens":`, `null`
+	before, after, _ := bytes.Cut(whole, []byte(name+null)) // only a time comes before it
+	piece := append(append(make([]byte, 0, pieceBytes+pieceBytes/8), before...), name+"["...)
+	for i, o := range s.Opens {
+		if i > 0 {
+			piece = append(piece, ',')
+		}
+		one, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		if piece = append(piece, one...); len(piece) >= pieceBytes {
+			pieces, piece = append(pieces, piece), make([]byte, 0, pieceBytes+pieceBytes/8)
+		}
+	}
+	return append(pieces, append(append(piece, ']'), after...)), nil
 }
 
 type savedView struct {
@@ -97,6 +139,30 @@ func pickAll[T any](all []*T, numbers []int) []*T {
 
 // MarshalBinary returns the stored form of the open forecasts and scores. Equal ledgers give equal bytes.
 func (l *ledger) MarshalBinary() ([]byte, error) {
+	out, err := l.saved()
+	if err != nil {
+		return nil, err
+	}
+	return codec.Save(ledgerKind, ledgerVersion, 0, out.fields)
+}
+
+// encode is an Encoder of the bytes that MarshalBinary returns.
+func (l *ledger) encode() (int, func(put func([]byte) error) error, error) {
+	out, err := l.saved()
+	if err != nil {
+		return 0, nil, err
+	}
+	text, err := out.text()
+	if err != nil {
+		return 0, nil, err
+	}
+	return inPieces(func(put func([]byte) error) (int, error) {
+		return codec.SaveTo(put, ledgerKind, ledgerVersion, func(c *codec.Codec) { c.Pieces(text) })
+	})()
+}
+
+// saved returns the open forecasts and scores in the form in which they are saved.
+func (l *ledger) saved() (*savedLedger, error) {
 	var opens pointerTable[openForecast]
 	var sights pointerTable[submissionView]
 	waiting := make([]*openForecast, 0, len(l.open))
@@ -104,7 +170,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 		waiting = append(waiting, o)
 	}
 	slices.SortFunc(waiting, byPlace)
-	out := savedLedger{
+	out := &savedLedger{
 		Instant: l.instant.UTC(), Record: l.record,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
@@ -126,7 +192,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 		}
 		out.Views = append(out.Views, savedView{s.At.UTC(), data})
 	}
-	return codec.Save(ledgerKind, ledgerVersion, 0, out.fields)
+	return out, nil
 }
 
 // byPlace compares two forecasts of waiting jobs by the order of submission. A task of an array comes after the array.

@@ -324,11 +324,7 @@ func (p *Pipeline) finish() error {
 	if p.seq == p.snapshotSeq || p.unusable() {
 		return nil
 	}
-	batch, err := p.snapshot()
-	if err != nil {
-		return err
-	}
-	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: batch})
+	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: p.snapshot()})
 }
 
 // step processes one delivery and the deliveries that already wait in more. They are committed in one transaction, or

@@ -147,11 +147,7 @@ func instantOver(t *testing.T, restored bool) {
 	}
 	step(events[:21])
 	if restored {
-		saved := map[string][]byte{}
-		if err := p.writers["c"].save(saved); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.writers["c"].restore(saved); err != nil {
+		if err := p.writers["c"].restore(savedParts(t, p)); err != nil {
 			t.Fatal(err)
 		}
 	}

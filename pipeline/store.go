@@ -116,12 +116,14 @@ func (p *Pipeline) verifyStore() bool {
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
 // hopeless reports whether an error of the store is permanent: the store is damaged or closed, another daemon owns it
-// now, or it refuses the data.
+// now, it refuses the data, or the data cannot be encoded.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
+	var encode *modelstore.EncodeError
 	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) ||
-		errors.Is(err, modelstore.ErrLeaseLost) || errors.As(err, &invalid) || errors.As(err, &seq)
+		errors.Is(err, modelstore.ErrLeaseLost) || errors.As(err, &invalid) || errors.As(err, &seq) ||
+		errors.As(err, &encode)
 }
 
 // lastLife returns the last attempt of a job that has ended, from the keys of its journal entries. It returns false if
@@ -170,11 +172,7 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 		return nil
 	}
 	if p.snapshotDue() {
-		snap, err := p.snapshot()
-		if err != nil {
-			return err
-		}
-		batch.Snapshot = snap
+		batch.Snapshot = p.snapshot()
 	}
 	if len(batch.Entries)+len(batch.Checkpoints)+len(batch.Rows)+len(batch.BadLines) == 0 && batch.Snapshot == nil {
 		return nil
@@ -197,16 +195,15 @@ func (p *Pipeline) snapshotDue() bool {
 		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
 }
 
-// snapshot returns a snapshot of all clusters after the newest journal entry.
-func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
-	parts := map[string][]byte{}
+// snapshot returns a snapshot of all clusters as of the newest entry. It is encoded while it is written, so it must be
+// written before anything changes.
+func (p *Pipeline) snapshot() *modelstore.Snapshot {
+	parts := map[string]modelstore.Encoder{}
 	for _, l := range p.writers {
-		if err := l.save(parts); err != nil {
-			return nil, err
-		}
+		l.save(parts)
 	}
 	p.snapshotSeq, p.snapshotAt = p.seq, time.Now()
-	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
+	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Encoders: parts}
 }
 
 // prune deletes journal entries, rows of the ledger and events of histories that are older than their retentions. It

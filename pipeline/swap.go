@@ -114,11 +114,7 @@ func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
 	batch := modelstore.Batch{Rows: r.rows}
 	r.rows = nil
 	if !p.unusable() {
-		snap, err := p.snapshot()
-		if err != nil {
-			return err
-		}
-		batch.Snapshot = snap
+		batch.Snapshot = p.snapshot()
 	}
 	if err := p.commit(ctx, &batch); err != nil {
 		return err

@@ -24,7 +24,8 @@ type Codec struct {
 	WithoutShared bool  // set by Copy: Hand then assigns values without encoding them
 	handed        []any // values that Hand has read from one value and not yet assigned to the other, in order
 	kinds         []string
-	where         string // kinds of state, from the outermost, in which the first failure occurred
+	where         string  // kinds of state, from the outermost, in which the first failure occurred
+	stream        *stream // nil if the Writer keeps all bytes
 }
 
 // pass reads or writes values of one type.
@@ -196,6 +197,7 @@ func List[T any](s *Codec, v *[]T, each func(*T)) {
 			*v = append(*v, fresh)
 		}
 		each(&(*v)[i])
+		s.putFull()
 	}
 }
 
@@ -256,7 +258,28 @@ func (s *Codec) JSON(v any) {
 	}
 	text, err := json.Marshal(v)
 	s.Refuse(err)
-	s.Writer.Blob(text)
+	s.Pieces([][]byte{text})
+}
+
+// Pieces writes bytes that are in pieces as Blob does.
+func (s *Codec) Pieces(all [][]byte) {
+	n := 0
+	for _, piece := range all {
+		n += len(piece)
+	}
+	s.Writer.Uint(uint64(n))
+	if s.stream == nil {
+		s.Writer = slices.Grow(s.Writer, n+checksumSize) // or the checksum would copy everything
+	}
+	for _, piece := range all {
+		if s.stream != nil && len(piece) >= streamBytes {
+			s.putAll()
+			s.putDirectly(piece)
+			continue
+		}
+		s.Writer = append(s.Writer, piece...)
+		s.putFull()
+	}
 }
 
 // Savable is a value that can encode and restore itself.

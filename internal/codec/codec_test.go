@@ -150,6 +150,53 @@ func example() *part {
 	}
 }
 
+// TestSaveTo proves that SaveTo passes the bytes of Save, in pieces, whatever the sizes of the fields. After an error of
+// put it passes nothing more, and returns that error.
+func TestSaveTo(t *testing.T) {
+	large := func(n int) *part {
+		p := example()
+		p.Text = strings.Repeat("x", n)
+		for i := range 40 {
+			p.List = append(p.List, part{Blob: make([]byte, n), Int: i})
+		}
+		return p
+	}
+	for _, p := range []*part{example(), large(10_000), large(300_000)} {
+		fields := func(c *codec.Codec) {
+			p.fields(c)
+			c.Pieces([][]byte{[]byte(p.Text), {1, 2}, []byte(p.Text)})
+			c.JSON(p.Text)
+		}
+		want, err := codec.Save("test", 7, 0, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		longest, pieces := 0, 0
+		n, err := codec.SaveTo(func(piece []byte) error {
+			got = append(got, piece...)
+			longest, pieces = max(longest, len(piece)), pieces+1
+			return nil
+		}, "test", 7, fields)
+		if err != nil || n != len(want) || string(got) != string(want) {
+			t.Errorf("%d bytes in %d pieces (%v), want the %d bytes of Save", n, pieces, err, len(want))
+		}
+		if longest > 1<<20 {
+			t.Errorf("a piece of %d bytes of %d", longest, len(want))
+		}
+		full := errors.New("full")
+		calls := 0
+		if _, err := codec.SaveTo(func([]byte) error { calls++; return full }, "test", 7, fields); err != full || calls != 1 {
+			t.Errorf("after an error of put: %v after %d calls", err, calls)
+		}
+	}
+	refused := func(c *codec.Codec) { c.Fail() }
+	var problem *codec.Error
+	if _, err := codec.SaveTo(func([]byte) error { return nil }, "test", 7, refused); !errors.As(err, &problem) {
+		t.Errorf("what Save refuses, SaveTo gives %v", err)
+	}
+}
+
 func TestEnvelope(t *testing.T) {
 	data, err := example().MarshalBinary()
 	if err != nil {

@@ -353,6 +353,10 @@ func (w *change) snapshot(s *modelstore.Snapshot) error {
 	if err := s.Check(w.lastSeq); err != nil {
 		return err
 	}
+	s, err := s.Encoded()
+	if err != nil {
+		return err
+	}
 	sum := s.Sum()
 	w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1 AND seq = $2", w.s.space, s.Seq)
 	w.later.Queue("INSERT INTO waitcast.snapshot (space, seq, at, sum) VALUES ($1,$2,$3,$4)", w.s.space, s.Seq,

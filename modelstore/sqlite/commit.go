@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -294,22 +293,25 @@ func (w *batch) snapshot(s *modelstore.Snapshot, last int64) error {
 	if err := s.Check(last); err != nil {
 		return err
 	}
-	sum := s.Sum()
 	if err := w.exec("DELETE FROM snapshot WHERE seq = ?", s.Seq); err != nil {
 		return err
 	}
-	if err := w.exec("INSERT INTO snapshot (seq, at, sum) VALUES (?,?,?)", s.Seq, s.At.UnixNano(), sum[:]); err != nil {
+	// The parts refer to this row, so it comes before them. Its checksum is known after them.
+	if err := w.exec("INSERT INTO snapshot (seq, at, sum) VALUES (?,?,?)", s.Seq, s.At.UnixNano(), []byte{}); err != nil {
 		return err
 	}
-	names := make([]string, 0, len(s.Parts))
-	for name := range s.Parts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := w.part(s.Seq, name, s.Parts[name]); err != nil {
-			return fmt.Errorf("part %s of %d bytes: %w", name, len(s.Parts[name]), err)
+	pieces := map[string]int{} // the number of pieces of each part so far
+	sum, err := s.Write(func(name string, data []byte) error {
+		if err := w.pieces(s.Seq, name, data, pieces); err != nil {
+			return fmt.Errorf("part %s: %w", name, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.exec("UPDATE snapshot SET sum = ? WHERE seq = ?", sum[:], s.Seq); err != nil {
+		return err
 	}
 	return w.exec("DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)")
 }
@@ -336,17 +338,19 @@ func (w *batch) models(models []modelstore.SavedModel) error {
 // and does not release the memory of the copy.
 const pieceBytes = 256 << 10
 
-// part writes a part of a snapshot in pieces. An empty part is one empty piece.
-func (w *batch) part(seq int64, name string, data []byte) error {
+// pieces writes bytes of a part of a snapshot in pieces. An empty part is one empty piece. written has the number of
+// pieces of each part so far.
+func (w *batch) pieces(seq int64, name string, data []byte, written map[string]int) error {
 	if data == nil {
 		data = []byte{} // nil would be stored as NULL
 	}
-	for piece := 0; ; piece++ {
+	for {
 		n := min(len(data), pieceBytes)
-		if err := w.exec("INSERT INTO snapshot_part (seq, name, piece, data) VALUES (?,?,?,?)", seq, name, piece,
-			data[:n]); err != nil {
+		if err := w.exec("INSERT INTO snapshot_part (seq, name, piece, data) VALUES (?,?,?,?)", seq, name,
+			written[name], data[:n]); err != nil {
 			return err
 		}
+		written[name]++
 		if data = data[n:]; len(data) == 0 {
 			return nil
 		}

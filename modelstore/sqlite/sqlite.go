@@ -180,12 +180,12 @@ func (s *Store) openFile(ctx context.Context) (err error) {
 	}
 	if s.write, err = s.openPool(url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"journal_mode(WAL)", "journal_size_limit(67108864)", "cache_size(-8000)"},
+		"_pragma": {"journal_mode(WAL)", "journal_size_limit(67108864)", "cache_size(-2000)"},
 	}); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	if s.read, err = s.openPool(url.Values{"_query_only": {"1"}, "_pragma": {"cache_size(-4000)"}}); err != nil {
+	if s.read, err = s.openPool(url.Values{"_query_only": {"1"}, "_pragma": {"cache_size(-1000)"}}); err != nil {
 		return err
 	}
 	s.read.SetMaxIdleConns(4)

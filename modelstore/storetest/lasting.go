@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -101,6 +102,64 @@ func snapshotsNewestTwo(t *testing.T, p Place) {
 	s = open(t, p)
 	_, err = s.Latest(background())
 	equal(t, "kept snapshots", wantError[*modelstore.DamagedError](t, err).Seqs, []int64{40, 30})
+}
+
+// snapshotEncoders proves that a part that is encoded while it is written is stored like any other part. It also proves
+// that nothing is committed if a part cannot be encoded, or if its size is not the announced one.
+func snapshotEncoders(t *testing.T, p Place) {
+	s := open(t, p)
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50), Snapshot: MakeSnapshot(10)})
+	want := MakeSnapshot(20)
+	want.Parts["models/large"] = bytes.Repeat([]byte("0123456789"), 100_000)
+	snap := &modelstore.Snapshot{Seq: want.Seq, At: want.At, Parts: map[string][]byte{"state": want.Parts["state"]},
+		Encoders: map[string]modelstore.Encoder{}}
+	for name, data := range want.Parts {
+		if name != "state" {
+			snap.Encoders[name] = inPieces(data, len(data))
+		}
+	}
+	commit(t, s, modelstore.Batch{Snapshot: snap})
+	got, err := s.Latest(background())
+	must(t, err)
+	equal(t, "snapshot", got, want)
+
+	broken := errors.New("broken")
+	for name, encode := range map[string]modelstore.Encoder{
+		"one that cannot begin": modelstore.Whole(func() ([]byte, error) { return nil, broken }),
+		"one that cannot go on": func() (int, func(func([]byte) error) error, error) {
+			return 1, func(func([]byte) error) error { return broken }, nil
+		},
+		"one that is too long":  inPieces([]byte("abc"), 2),
+		"one that is too short": inPieces([]byte("abc"), 4),
+	} {
+		b := modelstore.Batch{Entries: MakeEntries(51, 52), Snapshot: &modelstore.Snapshot{Seq: 51, At: want.At,
+			Parts: map[string][]byte{"a": []byte("x")}, Encoders: map[string]modelstore.Encoder{"b": encode}}}
+		err := s.Commit(background(), b)
+		if e := wantError[*modelstore.EncodeError](t, err); e.Part != "b" {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, err := s.Latest(background())
+		must(t, err)
+		equal(t, "snapshot after "+name, got, want)
+		equal(t, "journal after "+name, replay(t, s, 50), []modelstore.Entry(nil))
+	}
+}
+
+// inPieces returns an encoder of data in uneven pieces, which announces a size.
+func inPieces(data []byte, size int) modelstore.Encoder {
+	return func() (int, func(put func([]byte) error) error, error) {
+		return size, func(put func([]byte) error) error {
+			buffer := make([]byte, 300_001) // used again for every piece
+			for rest := data; len(rest) > 0; {
+				n := copy(buffer, rest)
+				if err := put(buffer[:n]); err != nil {
+					return err
+				}
+				rest = rest[n:]
+			}
+			return nil
+		}, nil
+	}
 }
 
 // snapshotFallback proves that a damaged newest snapshot is ignored and reported. It also proves that an earlier

@@ -28,6 +28,12 @@ func (e *Engine) MarshalBinary() ([]byte, error) {
 	return data, err
 }
 
+// SaveTo passes the bytes that MarshalBinary returns to put, piece by piece, and returns their number. They need not
+// fit into memory then. put must not keep a piece.
+func (e *Engine) SaveTo(put func([]byte) error) (int, error) {
+	return codec.SaveTo(put, kind, version, e.fields)
+}
+
 // UnmarshalBinary restores an engine that MarshalBinary saved. The receiver must be a new engine of the same
 // configuration. It then gives the same answers as the saved one. An error is a *codec.Error and leaves the engine
 // unchanged. State with other levels, experts or features gives codec.ErrConfig.

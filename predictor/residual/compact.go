@@ -1,25 +1,38 @@
 package residual
 
-// CompactLaw is a Law in half of its memory, for callers that keep many. Its probabilities have the 24 bits of a
-// float32, and it lacks Runs. It is immutable and safe for concurrent use.
+import "math"
+
+// CompactLaw is a Law in less memory, for callers that keep many. Its probabilities have the 24 bits of a float32, it
+// lacks Runs, and it has no table beyond the limit, which no result depends on. It is immutable and safe for concurrent
+// use.
 type CompactLaw struct {
-	tail        [Bins + 1]float32
+	tail        []float32
 	limit, over float64
 }
 
 // Compact returns the compact form of the law.
 func (l *Law) Compact() *CompactLaw {
-	c := &CompactLaw{limit: l.limit, over: l.over}
-	for i, p := range l.tail {
-		c.tail[i] = float32(p)
+	c := &CompactLaw{limit: l.limit, over: l.over, tail: make([]float32, l.used())}
+	for i := range c.tail {
+		c.tail[i] = float32(l.tail[i])
 	}
 	return c
 }
 
-// Into sets a law to the compact one. Runs becomes 0.
+// used returns the number of leading entries of the table on which results depend: those up to the end of the cell
+// after that of the limit.
+func (l *Law) used() int {
+	if math.IsInf(l.limit, 1) {
+		return Bins + 1
+	}
+	return min(Bins, int(math.Ceil(math.Log(max(1, l.limit))*perUnit))+2) + 1
+}
+
+// Into sets a law to the compact one. Runs becomes 0, and so does the table beyond the limit.
 func (c *CompactLaw) Into(l *Law) {
 	l.limit, l.over, l.Runs = c.limit, c.over, 0
 	for i, p := range c.tail {
 		l.tail[i] = float64(p)
 	}
+	clear(l.tail[len(c.tail):])
 }

@@ -62,12 +62,14 @@ func (s *sink) Commit(_ context.Context, b modelstore.Batch) error {
 		s.bytes += len(data)
 		s.entries++
 	}
-	if b.Snapshot != nil {
-		for _, part := range b.Snapshot.Parts {
-			s.snapshot += len(part)
-		}
+	if b.Snapshot == nil {
+		return nil
 	}
-	return nil
+	_, err := b.Snapshot.Write(func(_ string, piece []byte) error {
+		s.snapshot += len(piece)
+		return nil
+	})
+	return err
 }
 
 // Known implements modelstore.Store. It returns no events.
