@@ -115,8 +115,8 @@ func rootCommand() *cobra.Command {
 	return cmd
 }
 
-// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection. Go's default is 2 times. The
-// live data are mostly numbers, so a collection is cheap.
+// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection, and less while collections take
+// next to no CPU time. Go's default is 2 times. The live data are mostly numbers, so a collection is cheap.
 const daemonGC = 50
 
 // softLimit is the soft limit of Go's memory. Go exceeds it if the live data need more. The program's pages and SQLite
@@ -135,13 +135,14 @@ func spareThread() (cores int) {
 }
 
 func runDaemon(cmd *cobra.Command) error {
+	// The limits stay in force during the stop, when the daemon saves its state.
+	limited, unlimit := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	defer unlimit()
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(daemonGC)
+		go softlimit.Pace(limited, daemonGC)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		ctx, stop := context.WithCancel(cmd.Context())
-		defer stop()
-		go softlimit.Hold(ctx, softLimit)
+		go softlimit.Hold(limited, softLimit)
 	}
 	cfg, err := config.Load("", cmd.Flags())
 	if err != nil {

@@ -150,8 +150,8 @@ func example() *part {
 	}
 }
 
-// TestSaveTo proves that SaveTo passes the bytes of Save, in pieces, whatever the sizes of the fields. After an error of
-// put it passes nothing more, and returns that error.
+// TestSaveTo proves that SaveTo passes the bytes of Save, in pieces, whatever the sizes of the fields. After an error
+// of put it passes nothing more, and returns that error.
 func TestSaveTo(t *testing.T) {
 	large := func(n int) *part {
 		p := example()
@@ -184,9 +184,9 @@ func TestSaveTo(t *testing.T) {
 		if longest > 1<<20 {
 			t.Errorf("a piece of %d bytes of %d", longest, len(want))
 		}
-		full := errors.New("full")
-		calls := 0
-		if _, err := codec.SaveTo(func([]byte) error { calls++; return full }, "test", 7, fields); err != full || calls != 1 {
+		full, calls := errors.New("full"), 0
+		fails := func([]byte) error { calls++; return full }
+		if _, err := codec.SaveTo(fails, "test", 7, fields); !errors.Is(err, full) || calls != 1 {
 			t.Errorf("after an error of put: %v after %d calls", err, calls)
 		}
 	}

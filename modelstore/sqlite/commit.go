@@ -297,7 +297,7 @@ func (w *batch) snapshot(s *modelstore.Snapshot, last int64) error {
 		return err
 	}
 	// The parts refer to this row, so it comes before them. Its checksum is known after them.
-	if err := w.exec("INSERT INTO snapshot (seq, at, sum) VALUES (?,?,?)", s.Seq, s.At.UnixNano(), []byte{}); err != nil {
+	if err := w.exec("INSERT INTO snapshot (seq, at, sum) VALUES (?,?,x'')", s.Seq, s.At.UnixNano()); err != nil {
 		return err
 	}
 	pieces := map[string]int{} // the number of pieces of each part so far
