@@ -41,8 +41,8 @@ type Flusher interface {
 // the position.
 type Dated interface {
 	Parser
-	// ReadAt is called before each line. It receives the present time if the line was written just now, otherwise the
-	// zero time.
+	// ReadAt is called before each line. If the line was written just now, it receives the present time by the clock of
+	// the log, otherwise the zero time.
 	ReadAt(now time.Time)
 	// After is called before each line with the newest instant of earlier lines, zero if there is none. It is for
 	// formats with ordered lines. In such a format a local time that occurs twice means the first of its two instants,
@@ -83,7 +83,7 @@ const (
 type Format struct {
 	// Name is the name in the configuration: "pbs", "swf".
 	Name string
-	// Order defines how to merge its events in time.
+	// Order defines how the events of a source are merged in time.
 	Order Order
 	// AtEnd is true if a record describes a whole job and is written after the end of the job. Such a log is read after
 	// logs that record submissions and starts as they happen, so that its records add nothing to jobs that are known
@@ -140,7 +140,7 @@ const (
 	ReasonField    = "field"     // a field is missing or cannot be parsed
 	ReasonTime     = "time"      // an impossible time
 	ReasonProcs    = "procs"     // 0 processors, or more than the machine has
-	ReasonFuture   = "future"    // later than the present time
+	ReasonFuture   = "future"    // later than the clock, by more than is tolerated
 	ReasonLongLine = "long_line" // longer than the limit
 	ReasonUnknown  = "unknown"   // an undocumented record type
 )

@@ -6,7 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// TestIsReservationQueue proves that only names that a PBS server gives to queues of reservations count as such.
+// TestIsReservationQueue proves that IsReservationQueue accepts the names that a PBS server gives to queues of
+// reservations, and no others.
 func TestIsReservationQueue(t *testing.T) {
 	for name, want := range map[string]bool{
 		"R1": true, "R1234": true, "S77": true, "M9": true, "R1234.server": true, "M9.pbs.example.org": true,

@@ -28,14 +28,14 @@ type outputLine struct {
 // child is a running journalctl.
 type child struct {
 	cmd       *exec.Cmd
-	lines     chan outputLine // closed at the end of its output
+	lines     chan outputLine // closed at the end of the output
 	stop      chan struct{}
 	stopping  sync.Once
 	complaint *complaint
 	name      string
 }
 
-// killGrace is how long to wait for the end of the output of a killed journalctl.
+// killGrace is how long to wait for the end of the error output after journalctl has ended.
 const killGrace = time.Second
 
 // startChild starts a command whose output lines are sent to the channel lines of the child.
@@ -91,7 +91,8 @@ func readLine(from *bufio.Reader) (line outputLine, err error) {
 	}
 }
 
-// wait waits for the end of the process after the last line and returns its error.
+// wait waits for the end of the process, after its last line was read. It returns an error if the process failed, or if
+// it reported that other users' messages are hidden.
 func (c *child) wait() error {
 	err := c.cmd.Wait()
 	said := c.complaint.String()

@@ -54,7 +54,7 @@ type Follower struct {
 
 	position
 	child    *child // nil if journalctl does not run
-	complete bool   // the end of the journal was reached once; the next journalctl gets --follow
+	complete bool   // the last journalctl has read to the end; the next gets --follow
 	expect   bool   // the next entry must be that of the checkpoint, unless that entry was deleted
 	lines    int64
 	problems []tail.Problem
@@ -74,7 +74,7 @@ type position struct {
 // version is the current version of checkpoints.
 const version = 1
 
-// New returns a Follower that continues after a checkpoint. Without one it starts where the configuration defines.
+// New returns a Follower that continues after a checkpoint. Without one, Config.FromEnd defines where it starts.
 func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	if len(cfg.Matches) == 0 {
 		return nil, fmt.Errorf("journal: source %q: no match: name the entries, such as SYSLOG_IDENTIFIER=slurmctld",
@@ -143,8 +143,7 @@ func (f *Follower) Next(ctx context.Context) (tail.Batch, error) {
 	}
 }
 
-// start starts journalctl. Until the end of the journal has been reached once, journalctl stops there; later it follows
-// the journal.
+// start starts journalctl. It follows the journal if complete is set, otherwise it stops at the end of the journal.
 func (f *Follower) start(ctx context.Context) error {
 	if f.Cursor == "" && f.cfg.FromEnd {
 		if err := f.skipToEnd(ctx); err != nil {
@@ -199,7 +198,7 @@ func (f *Follower) skipToEnd(ctx context.Context) error {
 	}
 }
 
-// gather returns a batch of a line and the lines that are available after it.
+// gather returns a batch of a line and those that are available after it, at most BatchLines in all.
 func (f *Follower) gather(line outputLine) tail.Batch {
 	b := tail.Batch{CaughtUp: f.complete}
 	bytesRead := int64(0)
@@ -264,7 +263,7 @@ func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 	return f.with(tail.Batch{CaughtUp: true}), true, nil
 }
 
-// failed records that journalctl cannot be run. It returns a batch if the failure is new.
+// failed records that journalctl could not be started or has failed. It returns a batch if the failure is new.
 func (f *Follower) failed(err error) (tail.Batch, bool) {
 	f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
 	p := tail.Problem{Path: f.where(), Reason: tail.Unreadable, Err: err}
@@ -299,7 +298,8 @@ func (f *Follower) where() string {
 	return f.cfg.Path
 }
 
-// take parses one line of journalctl and returns the message of the entry as a line of a log, nil if there is none.
+// take parses one line of journalctl and returns the message of the entry as a line of a log, nil if there is none. The
+// position moves to this entry.
 func (f *Follower) take(line outputLine) []byte {
 	var e entry
 	if err := json.Unmarshal(line.text, &e); err != nil || e.Cursor == "" {
@@ -325,7 +325,7 @@ func (f *Follower) take(line outputLine) []byte {
 	return e.line()
 }
 
-// dropped counts messages of this log that journald dropped.
+// dropped counts and reports the messages of this log that journald dropped.
 func (f *Follower) dropped(e *entry) {
 	n, ours := e.drops(f.cfg.Matches)
 	if !ours {

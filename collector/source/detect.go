@@ -12,13 +12,14 @@ import (
 // These bound the detection of a wrong format. They are a free choice: a scheduler writes this many lines in minutes,
 // and trying all formats on them takes about a millisecond.
 const (
-	// sampleLines is the number of lines that are kept for the trial. Of each at most sampleBytes are kept.
+	// sampleLines is the number of lines that are kept for the trial. Lines of more than sampleBytes are left out.
 	sampleLines = 32
 	sampleBytes = 16 << 10
 	// After enoughLines lines without a job the first trial is made. The number of lines doubles for each further
 	// trial.
 	enoughLines = 10
-	// hopelessLines is a number of consecutive refused lines. It is reported even if no other format can read them.
+	// After hopelessLines consecutive lines that are no records of the format, a problem is reported even if no other
+	// format can read them.
 	hopelessLines = 100
 )
 

@@ -25,17 +25,19 @@ type FactsReading struct {
 type FactsQuestion struct {
 	Cluster string
 	Command Command
-	// None is the error message with which the command fails if there are no facts. It is empty if the command does
-	// not fail then.
+	// None is a part of the error message with which the command fails if there are no facts. It is empty if the
+	// command does not fail then.
 	None string
 	// Read parses the output of the command.
 	Read func(output []byte) FactsReading
-	// Known returns the facts in the picture, nil if there are none. It is called only before the first event.
+	// Known returns the facts that the daemon already has, nil if there are none. It is called once, at the first
+	// usable answer.
 	Known func() *job.Facts
 }
 
 // AskFacts returns a function that queries facts. It returns an event only if they have changed. If most lines cannot
-// be parsed, the answer has an error and no event.
+// be parsed, the answer has an error and no event. A bad line that was in the output before, too, is not reported
+// again.
 func AskFacts(q FactsQuestion) Ask {
 	var known *job.Facts
 	var told bool

@@ -20,7 +20,7 @@ type PollConfig struct {
 	// Target is the polled program or socket, for messages.
 	Target string
 	// Interval is the time from the end of one call to the beginning of the next, plus or minus a tenth. An early call
-	// (PollOptions.Wanted) may come sooner.
+	// (PollOptions.Wanted) may come sooner; after failures the next call comes later.
 	Interval time.Duration
 }
 
@@ -182,8 +182,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// delay returns the time to the next call after the given number of consecutive failures. It doubles with each
-// failure from the second on.
+// delay returns the time to the next call after the given number of consecutive failures. It doubles with each failure
+// from the second on, up to maxBackoff.
 func delay(interval time.Duration, failed int) time.Duration {
 	d := interval
 	for ; failed > 1 && d < maxBackoff; failed-- {
@@ -233,7 +233,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	return d, err
 }
 
-// date sets the time of the answer in the delivery, and counts the events that are ahead of it.
+// date sets the time of the answer in the delivery, and lists the events that are ahead of it in d.Ahead.
 func (p *Poller) date(d *Delivery) {
 	d.Read = p.opts.Now()
 	d.Since = d.Read
@@ -247,7 +247,7 @@ func (p *Poller) date(d *Delivery) {
 	}
 }
 
-// note logs the notes that the previous call did not have.
+// note logs the notes that the previous answer did not have.
 func (p *Poller) note(notes []error) {
 	before := p.noted
 	p.noted = map[string]bool{}

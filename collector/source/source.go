@@ -22,12 +22,12 @@ import (
 )
 
 // futureTolerance is the maximum time by which an event may be ahead of the wall clock in a log that is read once. A
-// wrong time zone can cause errors of up to 26 hours, but more than 13 hours are not plausible. In a followed log the
-// writer decides about events that are ahead.
+// wrong time zone can cause errors of up to 26 hours, but more than 13 hours are not plausible. In a followed log,
+// package pipeline decides about events that are ahead.
 const futureTolerance = 24 * time.Hour
 
-// AheadTolerance is the maximum time by which an event may be ahead of the clock. It is not 0, because the clocks of
-// hosts differ.
+// AheadTolerance is the time by which an event may be ahead of the clock without being reported. It is not 0, because
+// the clocks of hosts differ.
 const AheadTolerance = 5 * time.Minute
 
 // Config describes one source.
@@ -74,8 +74,8 @@ type Delivery struct {
 	Answered bool
 	// CaughtUp is true if there was nothing more to read.
 	CaughtUp bool
-	// Read is the time of reading, by the daemon's clock. No event can be later. It is zero for a log that is read
-	// once, because that clock does not matter there.
+	// Read is the time of reading, by the daemon's clock. No event can have happened later (see Ahead). It is zero for
+	// a log that is read once, because that clock does not matter there.
 	Read time.Time
 	// Since is the last time before these lines at which the reader was at the end of the log, so they were written
 	// after it. It is zero for lines that were written before the reader started, or while the log could not be read.
@@ -111,8 +111,8 @@ type Reader struct {
 	metrics *tail.Metrics
 	// live is true once the end of the log has been reached. Later lines are read as they are written.
 	live bool
-	// These are the rest of a batch that was not delivered yet: its lines with their results, and the number of lines
-	// that were parsed. The whole batch was read at one instant.
+	// batch is the batch that is being delivered. delivery has the results that concern all its lines; it is nil if no
+	// batch is in work. parsed is the number of lines of batch that were parsed. readAt is when batch was read.
 	batch    tail.Batch
 	delivery *Delivery
 	parsed   int
@@ -125,7 +125,7 @@ type Reader struct {
 	hidden bool
 }
 
-// Open starts reading after the checkpoint. Without one it starts where the configuration defines.
+// Open starts reading after the checkpoint. Without one, cfg.Files defines where it starts.
 func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options) (*Reader, error) {
 	r := &Reader{cfg: cfg, now: now, metrics: opts.Metrics, perLine: 1}
 	options := cfg.Options
@@ -163,7 +163,7 @@ func follow(cfg *Config, checkpoint []byte, opts tail.Options) (follower, error)
 // Close releases the files.
 func (r *Reader) Close() error { return r.tailer.Close() }
 
-// header passes the beginning of a file that is continued in its middle to the parser.
+// header passes the header of a file to the parser, before reading continues in the middle of the file.
 func (r *Reader) header(path string, content io.Reader) error {
 	p, ok := r.parser.(collector.HeaderParser)
 	if !ok {
@@ -185,11 +185,11 @@ func (r *Reader) header(path string, content io.Reader) error {
 // a batch follow in the next deliveries. The last of these has the checkpoint.
 const maxEvents = 10_000
 
-// mostPerLine is the maximum number of events for which room is allocated for each line. An ended job has three:
-// submission, start and end.
+// mostPerLine is the maximum number of events per line for which room is allocated. An ended job has three: submission,
+// start and end.
 const mostPerLine = 3
 
-// Next waits for new lines and returns their events. In one-shot mode it returns io.EOF after the last.
+// Next waits for new lines and returns their events. In one-shot mode it returns io.EOF after the last line.
 func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	return d, nil
 }
 
-// caughtUp updates the state of the log after a delivered batch: whether its end is reached, and problems.
+// caughtUp updates hidden, live and atEnd after a batch was delivered.
 func (r *Reader) caughtUp() {
 	r.hidden = hidden(r.batch.Problems) || r.hidden && len(r.batch.Lines) == 0
 	r.live = r.live || r.batch.CaughtUp && !r.hidden
@@ -256,7 +256,8 @@ func (r *Reader) date(d *Delivery) {
 	}
 }
 
-// hidden reports whether the log could not be read. When the log can be read again, its lines are not live.
+// hidden reports whether a problem keeps the log from being read. When it can be read again, the time at which its
+// first lines were written is unknown (see Reader.atEnd).
 func hidden(problems []tail.Problem) bool {
 	for _, p := range problems {
 		if p.Reason.Standing() {
@@ -292,7 +293,7 @@ func skipped(r tail.Reason) string {
 	return ""
 }
 
-// finish adds the results that concern all lines of a delivery.
+// finish sorts the bad lines of a delivery, and adds the problem of a wrong format to it.
 func (r *Reader) finish(batch *tail.Batch, d *Delivery) {
 	slices.SortStableFunc(d.Bad, func(a, b BadLine) int { return cmp.Compare(a.Number, b.Number) })
 	if batch.CaughtUp {
@@ -347,8 +348,8 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error for a time that is too far ahead to be used in a log that is read once. Any other time
-// that is ahead is used, but reported once, because forecasts suffer.
+// checkAhead returns an error if at is too far ahead to be used in a log that is read once. Any other time that is
+// ahead by more than AheadTolerance may be used. The first one is reported in the delivery, because forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {
@@ -416,7 +417,8 @@ func (r *Reader) mentionOdd(line *tail.Line, d *Delivery) {
 	}
 }
 
-// checkEvents checks whether the events of a line, from index first on, are ahead of the clock.
+// checkEvents adds the events of a line, from index first on, to d.Ahead if they are ahead of the clock. If one is too
+// far ahead, it removes all these events and returns an error.
 func (r *Reader) checkEvents(line *tail.Line, d *Delivery, first int, now time.Time) error {
 	for i := first; i < len(d.Events); i++ {
 		at := d.Events[i].Latest()
@@ -443,7 +445,7 @@ func (r *Reader) refuse(d *Delivery, line *tail.Line, err error) {
 	d.Bad = append(d.Bad, bad)
 }
 
-// Refused returns a BadLine with a copy of the line and err.
+// Refused returns a BadLine with a copy of the line. Its reason is that of err, or ReasonFormat if err is no LineError.
 func Refused(path string, number int64, text []byte, err error) BadLine {
 	bad := BadLine{Path: path, Number: number, Reason: collector.ReasonFormat, Err: err,
 		Text: append([]byte(nil), text...)}
