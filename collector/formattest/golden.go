@@ -38,7 +38,7 @@ type GoldenEvent struct {
 }
 
 // Golden parses the log file and compares its events with those of the JSON file. That file is a list of GoldenEvent
-// that was written and checked by hand. It cannot be generated from the parser's output.
+// that was written and checked by hand. No tool generates it from the parser's output.
 func Golden(t *testing.T, s Suite, logFile, jsonFile string) {
 	t.Helper()
 	text, err := os.ReadFile(logFile)

@@ -96,8 +96,8 @@ const nearSlack = 60
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
 // After sets the newest instant of earlier lines. It resolves local times that occur twice, if Near is unset: of the
-// two instants of such a time, the first one that is not before newest counts. The zero time means that newest is
-// unknown.
+// two instants of such a time, the first one that is not before newest counts, or the earlier one if both are before
+// newest. The zero time means that newest is unknown.
 func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
 
 func unixOrZero(t time.Time) int64 {

@@ -36,9 +36,9 @@ func (f *fields) reset(letter byte) {
 // scan reads the pairs of a message: "key=value", separated by spaces. It skips words without "=", which belong to a
 // value with spaces that the server did not quote (Torque never quotes).
 //
-// If a key occurs several times, the last pair counts; for user, the first one counts. So an account or job name that
-// contains "queue=..." or "user=..." changes nothing: the servers write user before these names, and all other fields
-// after them.
+// If a key occurs several times, the last pair counts; for user and group, the first one counts. So an account or job
+// name that contains "queue=..." or "user=..." changes nothing: the servers write user and group before these names,
+// and all other fields after them.
 func (f *fields) scan(msg []byte) error {
 	for {
 		begin, eq := 0, 0

@@ -182,8 +182,8 @@ func kindOfArray(letter byte) job.Kind {
 	return 0
 }
 
-// arrayEvent converts an event to an event of an array. It returns false if the array has no such event. In Torque
-// each member of an array has its own Q record, without array_indices.
+// arrayEvent converts an event to an event of an array. It returns false if the array has no such event. A Q record
+// without array_indices is no event: in Torque, each member of an array has its own.
 func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	switch ev.Kind {
 	case job.Submit:
@@ -266,7 +266,8 @@ func (p *parser) queue(name []byte) string {
 	return queue
 }
 
-// checkSize refuses impossible sizes. Records without a size are fine, except S and E, which always have one.
+// checkSize refuses impossible sizes. Records without a size are fine, except S records, and E records of jobs that
+// have started: these always have one.
 func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) error {
 	limit := int64(p.options.MaxProcs)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Record has the values of one job for the Append functions. They leave out empty strings, zero times and zero numbers,
-// except where OpenPBS writes a 0.
+// Record has the values of one job for the Append functions. They leave out empty strings, and Procs, Nodes and
+// TimeLimit if these are 0. They write 0 for a zero time, Session and ExitStatus, like OpenPBS.
 type Record struct {
 	ID       string // with the server's name: "123.server"
 	User     string
@@ -182,7 +182,7 @@ func appendTwo(dst []byte, n int64) []byte {
 	return strconv.AppendInt(dst, n, 10)
 }
 
-// serverOf returns the server's name in a job id: the text after the first dot.
+// serverOf returns the server's name in a job id: the text after the first dot, "localhost" if there is none.
 func serverOf(id string) string {
 	for i := range len(id) {
 		if id[i] == '.' {

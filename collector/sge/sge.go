@@ -153,7 +153,8 @@ func (r *reader) checkProcs(slots int64) error {
 // defaultAccount is the account of a job that names none (-A in qsub(1)).
 const defaultAccount = "sge"
 
-// charged returns the account that the job is charged to: its project, or without one its account string.
+// charged returns the account that the job is charged to: its project, or without one its account string. It returns ""
+// if the job names neither.
 func (r *reader) charged(project, account []byte) string {
 	if !isNone(project) {
 		return r.names.Of(project)

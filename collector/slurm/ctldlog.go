@@ -26,8 +26,8 @@ func Log(now func() time.Time) collector.Format {
 		New: func(o collector.Options) collector.Parser { return &logParser{common: newCommon(o), now: now} }}
 }
 
-// logParser reads one source. From earlier lines it keeps only the job that _job_complete has just requeued. The "done"
-// that follows in the same call ends that attempt, not the job.
+// logParser reads one source. From earlier lines it keeps the version of slurmctld, and the job that _job_complete has
+// just requeued: the "done" that follows in the same call ends that attempt, not the job.
 type logParser struct {
 	common
 	now      func() time.Time
@@ -365,8 +365,8 @@ func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error
 }
 
 // killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". If only a step is killed in this
-// way ("JobId=17 StepId=0 on failed node"), its job need not end. After "interactive JobId=17", "non-startable batch"
-// and "orphan batch", slurmctld completes the job and logs that in another line.
+// way ("JobId=17 StepId=0 on failed node"), its job need not end, so there is no event. After "interactive JobId=17",
+// "non-startable batch" and "orphan batch", slurmctld completes the job and logs that in another line.
 func (p *logParser) killing(at time.Time, msg, rest []byte) error {
 	if hasAnyPrefix(rest, "interactive JobId=", "non-startable batch JobId=", "orphan batch JobId=") {
 		return nil

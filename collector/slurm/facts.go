@@ -28,7 +28,8 @@ type FactsConfig struct {
 	// instead of the commands.
 	Run  func(ctx context.Context, args []string) ([]byte, error)
 	Rest *RestConfig
-	// Known returns the facts in the picture, nil if there are none. It is called only before the first event.
+	// Known returns the facts that the daemon already has, nil if there are none. It is called once, after the first
+	// useful answer.
 	Known func() *job.Facts
 }
 

@@ -37,7 +37,7 @@ func (f *Facts) commands() []*part {
 	}
 }
 
-// lines returns a function that makes a record from each non-empty line of an output.
+// lines returns a function that makes an entry from each line of an output, except empty lines and noReservations.
 func lines(parse func(line []byte) (record, error)) func(output []byte) []entry {
 	return func(output []byte) (all []entry) {
 		n := int64(0)

@@ -311,8 +311,8 @@ func assocLimits(found []assoc) (limits []job.Limit) {
 	return limits
 }
 
-// merge adds the bounds per user and per job to the bounds on all jobs. For a user's association both are about the
-// same jobs.
+// merge adds the bounds per user and per job of a user's association to s, its bounds on all jobs together. Both are
+// about the same jobs.
 func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l := s[gpuType]
 	if l == nil {

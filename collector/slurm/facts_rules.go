@@ -255,7 +255,7 @@ func (f *Facts) readShares(each eachRecord) func() {
 const shareStep = 5 // hundredths
 
 // alike reports whether shares differ by less than shareStep from those reported last. It compares their factors, and
-// their parts of all usage.
+// their parts of all usage. Owners and raw shares must be equal.
 func alike(told, now []job.Share) bool {
 	total := func(list []job.Share) float64 {
 		sum := 0.

@@ -30,7 +30,8 @@ func nodesOf(list []byte) (names []string, err error) {
 	return names, nil
 }
 
-// maxDimensions is the maximum number of brackets of one name: HIGHEST_DIMENSIONS in slurm/slurm.h.
+// maxDimensions is the maximum number of pairs of brackets in one element of a list: HIGHEST_DIMENSIONS in
+// slurm/slurm.h.
 const maxDimensions = 5
 
 // maxListed is the maximum number of nodes of one list: MAX_RANGE in src/common/hostlist.c.
@@ -52,8 +53,8 @@ func cutElement(list []byte) (element, rest []byte) {
 	return list, nil
 }
 
-// expand calls do with each name that consists of head and an expansion of element. element may have at most the
-// given number of brackets.
+// expand calls do with each name that consists of head and an expansion of element. element may have at most the given
+// number of pairs of brackets.
 func expand(head string, element []byte, brackets int, do func(name string) error) error {
 	open := -1
 	for i, c := range element {

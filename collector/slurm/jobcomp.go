@@ -80,7 +80,7 @@ func (p *jobcompParser) keep(line []byte) {
 	p.pending = append(p.pending, line[:min(len(line), maxRecord)]...)
 }
 
-// drop discards an unfinished record and reports it.
+// drop discards an unfinished record and returns an error about it, nil if there is none.
 func (p *jobcompParser) drop() error {
 	if len(p.pending) == 0 {
 		return nil
@@ -178,8 +178,8 @@ func errState(state []byte, meaning string) error {
 	return collector.Bad(collector.ReasonUnknown, "JobState", "%q: %s", shorten(state), meaning)
 }
 
-// neverRan emits the cancellation of a job that got no nodes. The event includes the submission time, from which the
-// fold derives a missing submission. StartTime is the time of the cancellation.
+// neverRan emits the cancellation of a job that got no nodes, unless the job keeps waiting. The event includes the
+// submission time, from which the fold derives a missing submission.
 func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.Event)) error {
 	how := endingOf(r.state)
 	switch how {
@@ -265,8 +265,8 @@ func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 }
 
 // before resolves times that occur twice because clocks were set back. It takes the second of the two instants unless
-// that is after the end, because short jobs are more frequent than long ones. So the result depends only on the end,
-// not on the time at which the record is read.
+// that is after the end (for the eligible and the submission time: after the start), because short jobs are more
+// frequent than long ones. So the result depends only on the end, not on the time at which the record is read.
 func (p *jobcompParser) before(t *job.Times) {
 	latest := func(t *time.Time, end time.Time) {
 		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {

@@ -69,7 +69,8 @@ func cutTasks(msg []byte) (tasks, bool) {
 // maxTasks is the maximum number of events of one line. It is the default of MaxArraySize in slurm.conf(5).
 const maxTasks = 1001
 
-// each calls do with the id of each task.
+// each calls do with the id of each task. It returns an error if the list is malformed, or after the first maxTasks
+// tasks of a longer list.
 func (t tasks) each(do func(id string)) error {
 	set, err := t.parse()
 	if err != nil {
@@ -129,7 +130,7 @@ func (t tasks) parse() (set taskSet, err error) {
 	return set, nil
 }
 
-// count returns the number of tasks.
+// count returns the number of tasks, at most maxProcs.
 func (s taskSet) count() int {
 	var n int64
 	for _, r := range s.ranges {

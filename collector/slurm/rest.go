@@ -31,8 +31,8 @@ type Rest struct {
 	snapshot *Snapshot
 	version  restVersion
 
-	// These fields are kept from the newest answer: the version of the interface, slurmctld's time, the jobs, and the
-	// entries that could not be parsed. The answer stays valid until slurmctld reports a change.
+	// These fields are kept from the newest answer: the version of the interface, slurmctld's time, the jobs, the
+	// number of entries, and those that could not be parsed. The answer stays valid until slurmctld reports a change.
 	asked   int
 	updated time.Time
 	rows    []row
@@ -56,7 +56,7 @@ func (r *Rest) Ask(ctx context.Context, asked time.Time) source.Answer {
 	return r.snapshot.take(r.rows, r.lines, &r.refused, asked)
 }
 
-// get requests all jobs, or only those that changed.
+// get requests all jobs. If slurmrestd answers that nothing has changed since the newest answer, that answer is kept.
 func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 	if version != r.asked {
 		r.asked, r.updated = version, time.Time{}

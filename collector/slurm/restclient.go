@@ -136,7 +136,7 @@ func (c *restClient) newToken() string {
 	return fmt.Sprintf("scontrol token username=%s lifespan=SECONDS > %s", cmp.Or(c.User, "USER"), c.TokenFile)
 }
 
-// complaint returns the message in the body of an error response, if it has one.
+// complaint returns the message in the body of an error response, or the beginning of the body if it has none.
 func complaint(body io.Reader) []byte {
 	const most, shown = 64 << 10, 500
 	text, _ := io.ReadAll(io.LimitReader(body, most)) // optional
@@ -197,8 +197,8 @@ type restVersion struct {
 	found  int    // 0 while unknown
 }
 
-// with calls a function with the version. If slurmrestd does not have it (errVersion), with tries all versions again,
-// because slurmrestd may have been upgraded.
+// with calls do with the version that was found. If none was found yet, or slurmrestd was upgraded and no longer has it
+// (errVersion), with calls do with each version until one exists.
 func (v *restVersion) with(c *restClient, do func(version int) error) error {
 	if v.found != 0 {
 		err := do(v.found)

@@ -33,11 +33,12 @@ func Sacct() collector.Format {
 // ReadAt implements collector.Dated. It does nothing, because a dump has the same meaning whenever it is read.
 func (p *sacctParser) ReadAt(time.Time) {}
 
-// After implements collector.Dated. Rows are in the order of submission. No time of a job is before its submission.
+// After implements collector.Dated. Rows are in the order of submission, so no time in a row is before newest, the
+// latest submission of earlier rows.
 func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
 
-// sacctParser reads one dump. From earlier lines it keeps the header and an unfinished row: sacct does not escape line
-// ends in job names, so a row may span several lines.
+// sacctParser reads one dump. From earlier lines it keeps the header, the name of the first cluster, and an unfinished
+// row: sacct does not escape line ends in job names, so a row may span several lines.
 type sacctParser struct {
 	common
 	zone  *time.Location // zone of dumps whose form defines none
@@ -75,7 +76,7 @@ func (p *sacctParser) setColumns(names, separator string) error {
 	return err
 }
 
-// recognize finds the form of a row of a dump that has no header.
+// recognize uses the form that fits a row of a dump without a header. If none fits, it keeps the present form.
 func (p *sacctParser) recognize(line []byte) {
 	for i := range p.known {
 		if p.known[i].fits(line) {
@@ -95,8 +96,8 @@ func (p *sacctParser) Header(line []byte) bool {
 	return true
 }
 
-// Parse implements collector.Parser. A row emits the events of one attempt of a job: submission, start and end, as
-// far as they have happened.
+// Parse implements collector.Parser. A row emits the events of one attempt of a job, as far as they have happened:
+// submission, start, and end, requeue or cancellation.
 func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
@@ -173,8 +174,8 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 }
 
 // otherCluster reports whether a row belongs to a cluster that is not read. It returns an error for a row of another
-// cluster of the daemon. If no cluster was chosen and the dump has several, it also returns an error, because job
-// numbers are not unique across clusters.
+// cluster of the daemon. If no cluster was chosen and a dump that is read once has several, it also returns an error,
+// because job numbers are not unique across clusters.
 func (p *sacctParser) otherCluster() (bool, error) {
 	name := p.fields[clusterName]
 	switch only := p.options.Only; {

@@ -213,7 +213,8 @@ func isDigits(text []byte) bool {
 // isDigitless reports whether a text means an unknown time: "Unknown", "None" or empty.
 func isDigitless(text []byte) bool { return !slices.ContainsFunc(text, isDigit) }
 
-// isHeader reports whether a line is a header: most of its words are names of columns. Most rows begin with a digit.
+// isHeader reports whether a line is a header: it does not begin with a digit, and at least two and most of its words
+// are names of columns.
 func isHeader(line []byte) bool {
 	if len(line) == 0 || isDigit(line[0]) {
 		return false

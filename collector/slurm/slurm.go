@@ -1,7 +1,8 @@
 // Package slurm reads Slurm's logs of jobs: the job completion log (jobcomp/filetxt), the controller's own log
-// (slurmctld.log) and dumps of the accounting data base (sacct -P).
+// (slurmctld.log) and dumps of the accounting data base (sacct). It also reads the answers of Slurm's commands and of
+// slurmrestd: about the present jobs (Snapshot), and about the machine and its rules (Facts).
 //
-// All three use the same job ids, so that their events can be combined: see TaskID. docs/formats/slurm.md explains
+// All sources use the same job ids, so that their events can be combined: see TaskID. docs/formats/slurm.md explains
 // which fields are read, and why.
 //
 // The sources are the logs of a real Slurm 22.05.8, and these files of github.com/SchedMD/slurm:

@@ -176,7 +176,7 @@ func (c *comparison) row(r *row) {
 	live, known := c.picture[r.id]
 	switch r.phase {
 	case leaving:
-		c.present[r.id] = known && live.Start.IsZero() // the job waits again
+		c.present[r.id] = known && live.Start.IsZero() // the picture has it waiting again
 		return
 	case over:
 		c.ended(r)
@@ -206,8 +206,8 @@ func (c *comparison) fresh(at time.Time) bool {
 }
 
 // ended reports the end of a job, once. The event has all attributes, because the job may have come and gone between
-// two snapshots. The first snapshot reports only ends from the time when the daemon was down: with a log, those of jobs
-// that are still in the picture; without one, those of all jobs.
+// two snapshots. The end of a job that is not in the picture is reported only if the job ended since the previous
+// snapshot. The first snapshot reports such ends only if there is no log (Alone).
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
@@ -224,8 +224,8 @@ func (c *comparison) ended(r *row) {
 }
 
 // unknownJob reports a job that is not in the picture. If it was reported before and is still missing, the picture
-// considers it ended (after a refused kill, or because an attempt ended). The job is then reported as submitted again
-// now.
+// considers it ended (after a refused kill, or because an attempt ended). The job is then reported as submitted now,
+// and as started now if it runs.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++

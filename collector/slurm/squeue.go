@@ -96,7 +96,7 @@ type row struct {
 	id      string
 	number  int64 // job number, which orders rows with equal submission times
 	phase   phase
-	stopped bool // the job's processors are taken away temporarily
+	stopped bool // the job is suspended
 	blocked bool
 	reason  string   // reason for the wait
 	settled string   // settled reason, see comparison.settles
@@ -110,7 +110,8 @@ type row struct {
 // squeueParser reads the output of the call.
 type squeueParser struct{ common }
 
-// rows parses an output. Bad lines are reported with their numbers and left out.
+// rows parses an output. Bad lines are left out and passed to bad with their numbers. The rows are sorted by
+// submission.
 func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, err error)) (rows []row, lines int) {
 	for line := range bytes.Lines(output) {
 		lines++
@@ -346,7 +347,8 @@ func (p *squeueParser) instants(r *row, state string, f [][]byte) (err error) {
 	return nil
 }
 
-// ended reads the end of a job. The start of a job that never ran is the time of its cancellation, too.
+// ended reads the end of a job. For a job that was cancelled before it ran, squeue shows the end as the start, too; the
+// start then stays unknown.
 func (p *squeueParser) ended(r *row, state string, end []byte) (err error) {
 	if r.Times.End, err = p.when("EndTime", end); err != nil {
 		return err

@@ -119,7 +119,8 @@ func (t *Tailer) listFile() listing {
 	return l
 }
 
-// former adds a known file without a matching name. A symbolic link's former target may match no pattern.
+// former adds the unfinished known files that match no pattern but still exist under their names. The former target of
+// a symbolic link may be such a file.
 func (t *Tailer) former(l *listing) {
 	have := make(map[string]bool, len(l.files))
 	for _, c := range l.files {

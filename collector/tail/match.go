@@ -81,7 +81,7 @@ func (t *Tailer) mayReturn(path string, others bool) bool {
 	return err == nil
 }
 
-// forgive removes the problems of files that are no longer listed.
+// forgive removes the problems of files that are no longer listed, if no configured path has a problem.
 func (t *Tailer) forgive(l *listing, bad map[string]bool) {
 	if len(t.standing) == 0 || len(bad) > 0 {
 		return
@@ -98,7 +98,8 @@ func (t *Tailer) forgive(l *listing, bad map[string]bool) {
 }
 
 // bind matches the known files with the listed ones by device and inode. If the tailer did not hold the file open all
-// the time, the content must match too. bind returns the listed files that match no known one.
+// the time, the content must match too. bind drops known files that are not listed if nothing was read from them or if
+// they are copies. It returns the listed files that match no known one.
 func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 	byID := make(map[id]candidate, len(listed))
 	for _, c := range listed {
@@ -124,7 +125,7 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 }
 
 // isSame reports whether the candidate c, which has the device and inode of f, is the file f. It may be another file,
-// because inodes are reused as soon as a file is deleted.
+// because inodes are reused as soon as a file is deleted. A file that cannot be read counts as f for now.
 func (t *Tailer) isSame(f *file, c candidate) bool {
 	same := c.st.size == f.Size && c.st.mtime == f.Mtime
 	switch {
@@ -176,7 +177,7 @@ func (t *Tailer) use(f *file, c candidate, src source) {
 	t.header(f)
 }
 
-// header passes the beginning of a file that is continued in its middle to Options.Header.
+// header calls Options.Header with the beginning of a file that is continued in its middle.
 func (t *Tailer) header(f *file) {
 	if t.opts.Header == nil || f.Offset == 0 {
 		return
@@ -204,7 +205,7 @@ func (t *Tailer) noteMove(f *file, c candidate) {
 }
 
 // matchRenamed searches the unknown files, by content, for known files that lost their name: a compressed or copied log
-// has another inode.
+// has another inode. It returns the unknown files that remain.
 func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 	for _, f := range slices.Clone(t.files) {
 		if f.bound || f.Offset <= 0 {
@@ -309,9 +310,9 @@ func (t *Tailer) readHead(c candidate) *fileHead {
 	return p
 }
 
-// miss handles known files that were not found. It waits for them in three cases: while no file at all is found (a file
-// system may not be mounted yet), while a file cannot be read, and while a copy is shorter than the position. It
-// returns the unknown files that are not copies of lost ones.
+// miss handles known files that were not found. They count as lost after lostAfter listings without them. It waits for
+// them in three cases: while no file at all is found (a file system may not be mounted yet), while a file cannot be
+// read, and while a copy is shorter than the position. It returns the unknown files that are not copies of lost ones.
 func (t *Tailer) miss(unknown []candidate) []candidate {
 	var lost []*file
 	behind := make(map[string]bool)
@@ -360,8 +361,8 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 
 // shorterCopy returns the path of an unknown file that begins like f and ends before f's position. Such a file exists
 // after a position was taken over from another host, as long as this host's copy of the log has not reached the
-// position. The tailer waits for that copy, because it would otherwise read lines twice. But if the name of f still has
-// f's inode, f was truncated on its own host.
+// position. The tailer waits for that copy, because it would otherwise read lines twice. It waits at most behindFor.
+// But if the name of f still has f's inode, f was truncated on its own host; the result is then "".
 func (t *Tailer) shorterCopy(f *file, unknown []candidate) string {
 	here := func(c candidate) bool { return c.st.id() == f.id() && key(c.path) == key(f.Path) }
 	if t.cfg.OneShot || f.HeadLen < headMax || slices.ContainsFunc(t.listed.files, here) {
@@ -410,7 +411,9 @@ func (t *Tailer) lose(f *file, unknown []candidate) {
 	}
 }
 
-// adopt adds the unknown files to the table. They will be read from the beginning.
+// adopt adds the unknown files to the table, except those that are finished (finishedBefore). They will be read from
+// the beginning. At a first listing with FromEnd, the newest one is read from its end instead, and the others count as
+// finished.
 func (t *Tailer) adopt(unknown []candidate) {
 	for i, c := range unknown {
 		if t.finishedBefore(c) {
@@ -430,7 +433,8 @@ func (t *Tailer) adopt(unknown []candidate) {
 	}
 }
 
-// toEnd sets the position of a new file after its last complete line.
+// toEnd sets the position of a new file after its last complete line. If the file is not the newest one, it counts as
+// finished.
 func (t *Tailer) toEnd(f *file, newest bool) {
 	if t.dir && !newest {
 		f.Done = true // Low alone records that the file is finished

@@ -59,7 +59,7 @@ func (m *Metrics) Forget(source string) {
 	m.lag.DeletePartialMatch(labels)
 }
 
-// Touch creates the metrics of a source in the journal with the value zero.
+// Touch creates the metrics of a source that is read from systemd's journal, with the value zero.
 func (m *Metrics) Touch(source string) {
 	if m == nil {
 		return

@@ -16,7 +16,7 @@ const (
 	allMatches                    // it has all bytes read from the known file
 )
 
-// open opens f for reading.
+// open opens f for reading and reports whether f is open now.
 func (t *Tailer) open(f *file) bool {
 	if f.Offset > 0 && !t.fromEnd(f) || !f.bound || f.broken.size > 0 && f.broken.unchanged(f.cand.st) {
 		return false // the next scan will find the file, or it is still unreadable

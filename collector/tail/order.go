@@ -31,7 +31,8 @@ func (t *Tailer) split() {
 	t.void()
 }
 
-// next moves the first file of the queue into the table.
+// next moves the first file of the queue that is not void into the table, and returns it, nil if there is none. It
+// drops the void files before it.
 func (t *Tailer) next() *file {
 	for len(t.queue) > 0 {
 		f := t.queue[0]
@@ -60,9 +61,10 @@ func (t *Tailer) void() {
 	}
 }
 
-// order sorts the files into reading order. Files from which something was read keep the order in which their reading
-// began, because a late line changes the modification time. Open files without a name also keep their place, because
-// their last known name is out of date. Each other file is placed after the last file that comes before it.
+// order sorts the files into reading order, in a directory by name. Otherwise, files from which something was read keep
+// the order in which their reading began, because a late line changes the modification time. Open files without a name
+// also keep their place, because their last known name is out of date. Each other file is placed after the last file
+// that comes before it.
 func (t *Tailer) order() {
 	if t.dir {
 		slices.SortStableFunc(t.files, func(a, b *file) int { return cmp.Compare(key(a.cand.path), key(b.cand.path)) })
@@ -202,7 +204,8 @@ func (t *Tailer) stragglers() map[string]bool {
 // renamed or compressed. Finished files with the same time stay in t.files.
 func straggler(mtime int64) string { return strconv.FormatInt(mtime, 10) }
 
-// finishedBefore reports whether Low or Since counts c as finished.
+// finishedBefore reports whether Since counts c as finished. In a directory, the listing has already left out the files
+// that Low counts as finished.
 func (t *Tailer) finishedBefore(c candidate) bool {
 	return !t.dir && !c.primary && c.st.mtime <= t.since && !t.behind[straggler(c.st.mtime)]
 }

@@ -36,8 +36,7 @@ func (r Reason) Standing() bool {
 	return false
 }
 
-// Problem is a problem for an administrator. Standing ones (missing, unreadable, is_a_directory, not_regular, behind)
-// are reported once until they change.
+// Problem is a problem for an administrator. Standing ones (see Reason.Standing) are reported once until they change.
 type Problem struct {
 	Path   string
 	Number int64 // line number from 1, 0 if the problem has no line

@@ -57,7 +57,7 @@ func (t *Tailer) read(f *file) {
 }
 
 // load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again: if they have
-// changed, f is another file.
+// changed, f is another file and the error is errRewritten.
 func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	k := len(f.tail)
 	if len(t.buf) < k+n {
@@ -149,7 +149,8 @@ func (t *Tailer) long(f *file, data []byte) {
 	}
 }
 
-// jump skips a line that ends before off, unless the file was rewritten during the search for the end.
+// jump moves the position of f to off, after a line that is skipped, and reports whether it did. It does not if the
+// file cannot be read, was rewritten during the search for the line's end, or must be judged again.
 func (t *Tailer) jump(f *file, off int64, holed bool) bool {
 	tail, err := f.tailAt(off, holed)
 	if err != nil {

@@ -110,7 +110,7 @@ type Tailer struct {
 	scanCost time.Duration    // duration of the last scan
 	heads    map[id]*fileHead // during a scan: heads of the unknown files
 	work     work
-	access   func(string) // called before each access to the file system with its kind; tests change files in it
+	access   func(string) // receives the kind of each access to the file system, before it; tests change files here
 
 	listed       listing
 	standing     map[string]Problem // files that cannot be read
@@ -118,7 +118,7 @@ type Tailer struct {
 	stood        bool               // standing or barred changed since the last batch
 	fresh        bool               // there has been neither a checkpoint nor a listing so far
 	rescan       bool
-	unsettled    bool // one listing lacked a known file, so that the next one must follow at once
+	unsettled    bool // the last listing lacked a known file, so nothing is read before another listing
 	blind        bool // the last scan found a path that it could not examine
 	hadPrimary   bool
 	missingSince time.Time
@@ -201,8 +201,9 @@ func (f *file) close() error {
 	return err
 }
 
-// Next blocks until there are lines or problems, or until it has just reached the end of the files. It returns the
-// context's error when the context ends, and io.EOF at the end of all files in one-shot mode.
+// Next blocks until there are lines or problems, until the standing problems change, or until it has just reached the
+// end of the files. It returns the context's error when the context ends, and io.EOF at the end of all files in
+// one-shot mode.
 func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}
 	select {
@@ -294,7 +295,7 @@ func (t *Tailer) wait(ctx context.Context) error {
 	return nil
 }
 
-// window opens the oldest unfinished files that have begun.
+// window opens and returns the oldest unfinished files that have content, at most windowSize.
 func (t *Tailer) window() []*file {
 	var w []*file
 	for i := 0; len(w) < windowSize; i++ {
@@ -352,8 +353,8 @@ func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	return changed
 }
 
-// finish closes predecessors that have not changed for the grace. It remembers those that still exist. They are
-// opened again if they grow.
+// finish closes files that were read to their ends: compressed ones, predecessors that had no new lines for the grace,
+// the oldest one if the window is full, and in one-shot mode all. They are opened again if they grow.
 func (t *Tailer) finish(w []*file) (finished bool) {
 	begun := false
 	now := t.opts.Clock.Now()
@@ -423,7 +424,8 @@ func (t *Tailer) problem(path string, line int64, r Reason, err error) {
 	t.skipped(path, line, r, err, nil)
 }
 
-// skipped returns the problem of a skipped line that begins with text. The consumer logs problems, at its own rate.
+// skipped adds a problem to the batch. text is the beginning of the skipped line, nil if no line was skipped. The
+// consumer logs problems, at its own rate.
 func (t *Tailer) skipped(path string, line int64, r Reason, err error, text []byte) {
 	text, _, _ = bytes.Cut(text, []byte{'\n'})
 	text = bytes.Clone(text[:min(len(text), textMax)])

@@ -18,7 +18,7 @@ type watcher struct {
 	finished chan struct{}
 }
 
-// newWatcher returns a watcher. If the system has no watches left, it reports no events.
+// newWatcher returns a watcher. If the system cannot make one, it returns nil, which reports no events.
 func newWatcher(relevant func(string) bool, log *zap.Logger) *watcher {
 	w := &watcher{relevant: relevant, wake: make(chan struct{}, 1), finished: make(chan struct{})}
 	var err error
