@@ -32,8 +32,8 @@ func (v Verdict) String() string {
 // Known looks up a job that left so long ago that the fold has forgotten it.
 type Known func(id string) (Left, bool)
 
-// Change is one event that was applied, with the job before and after it. Before is nil for a new job. After is nil
-// for a job that left.
+// Change is one event that was applied, with the job before and after it. Before is nil for a new job. After is nil for
+// a job that left. Both are nil for facts about the machine.
 type Change struct {
 	Event  job.Event
 	Before *Job
@@ -155,7 +155,7 @@ func (f fold) earlier(j *Job, ev *job.Event) bool {
 	if at.Before(j.Submit) {
 		return true
 	}
-	switch ev.Kind { // the record is of the very instant at which this life began
+	switch ev.Kind { // the record is of the very instant at which this attempt began
 	case job.Requeue:
 		return true // the event that began this attempt
 	case job.Start:
@@ -477,7 +477,7 @@ func (f fold) update(ev job.Event) Verdict {
 	return Applied
 }
 
-// keepNew removes from an event the attributes that are known of its job, right or wrong.
+// keepNew removes from an event the attributes, and the eligible time, that are known of its job, even if they differ.
 func keepNew(ev *job.Event, j *Job) {
 	ev.Attributes = ev.Without(j.Attributes)
 	if !j.Eligible.IsZero() {

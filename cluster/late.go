@@ -117,7 +117,7 @@ func (f fold) recordedBefore(j *Job, ev *job.Event) bool {
 	return j.Attempt > 0 && !j.Running() && ev.Time.Sub(j.Submit).Abs() <= sameInstant
 }
 
-// requeuedBefore applies the attributes of a second record of a requeue that the first record lacked.
+// requeuedBefore handles a second record of a requeue: it applies only attributes that the first record lacked.
 func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
 	if !f.recordedBefore(j, &ev) {
 		return Duplicate

@@ -83,8 +83,8 @@ func ArrayOf(id string) string {
 	return whole
 }
 
-// TakesLast reports whether the last waiting element of the array gets an id of its own. The array's record then ends
-// with that element.
+// TakesLast reports whether the array's record ends when the element id gets a record of its own. That is so if id is
+// the last waiting element, and all elements of such arrays have ids of their own.
 func TakesLast(id string, array *Job) bool {
 	_, kind := partOf(id)
 	return kind == element && array.Tasks < 2
@@ -159,7 +159,8 @@ func (f fold) countSplit(ev *job.Event) {
 }
 
 // recount replaces the Total of an event by the number of tasks that wait now. That number is lower than the reported
-// one if tasks have left the record of the array since then. If all of them have started, the event counts none.
+// one if tasks have left the record of the array since then. If the record of the array itself runs, no task waits, and
+// the event counts none.
 func (f fold) recount(ev *job.Event) {
 	j := f.jobs[ev.ID]
 	switch {
@@ -195,9 +196,9 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole, After: &next})
 }
 
-// useUp removes an array if no element waits under the array's own id. Its event is a derived Cancel. This is no
-// cancellation, because every element has a record of its own. An array whose log does not count its elements (Grid
-// Engine) is removed with the first element.
+// useUp removes an array, because no element waits under the array's own id any more. Its event is a derived Cancel.
+// This is no cancellation, because every element has a record of its own. An array whose log does not count its
+// elements (Grid Engine) is removed with the first element.
 func (f fold) useUp(whole *Job, at time.Time) {
 	ev := job.Event{
 		Kind: job.Cancel, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Derived: true,

@@ -153,7 +153,7 @@ func (p *pool) takeOut(outages []job.Outage, now time.Time) {
 	slices.SortStableFunc(p.Outages, func(a, b job.Outage) int { return a.From.Compare(b.From) })
 }
 
-// indexPools recomputes the used amounts and waiting jobs of every pool.
+// indexPools recomputes the queues, the capacity, the used amounts and the waiting jobs of every pool.
 func (s *State) indexPools() {
 	s.poolOf = map[string]int{}
 	for i, p := range s.pools {
@@ -185,7 +185,8 @@ func (s *State) hold(j *Job, n int) {
 	}
 }
 
-// measure computes the capacity of the pool.
+// measure computes the capacity of the pool: in each dimension the given one, or the highest use if none is given
+// (except for pools of the scheduler).
 func (p *pool) measure() {
 	p.Has = p.given
 	for d := range p.Has {
@@ -277,7 +278,8 @@ func (s *State) remakePools() {
 	s.outagesUntil = s.nextOutage()
 }
 
-// nextOutage returns the next time at which an outage begins or ends; zero if there is none.
+// nextOutage returns the next time at which an outage begins or ends; zero if there is none, or if the pools are
+// configured.
 func (s *State) nextOutage() time.Time {
 	var next time.Time
 	if s.facts == nil || len(s.byHand) > 0 {
@@ -300,7 +302,8 @@ func (s *State) Pool(queue string) *Pool { return &s.poolFor(queue).Pool }
 // OnePool reports whether all jobs compete for one pool.
 func (s *State) OnePool() bool { return len(s.pools) == 1 }
 
-// Pools returns immutable copies of all pools, the largest first.
+// Pools returns immutable copies of all pools: in the order of the configuration, or pools of the scheduler with the
+// largest first.
 func (s *State) Pools() []*Pool {
 	out := make([]*Pool, len(s.pools))
 	for i, p := range s.pools {

@@ -48,9 +48,9 @@ func NewRules(facts *job.Facts) *Rules {
 
 // Priority returns the priority of a job after the given wait. It is the sum of the factors, each between 0 and 1,
 // times their weights, as the manual of Slurm's multifactor plugin defines them
-// (https://slurm.schedmd.com/priority_multifactor.html). The size factor is the mean of two parts: the job's part of
-// the nodes, and of the processors. The nice value of the job is subtracted. The site factor and TRES weights are not
-// included.
+// (https://slurm.schedmd.com/priority_multifactor.html). The size factor is the mean of two parts, the job's part of
+// the nodes and of the processors, or only the latter if the number of nodes is unknown. It is subtracted from 1 if
+// small jobs come first. The nice value of the job is subtracted. The site factor and TRES weights are not included.
 func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	w := r.facts.Weights
 	size := part(float64(a.Procs), r.procs)
@@ -107,7 +107,8 @@ func (r *Rules) tier(queue string) int {
 	return 0
 }
 
-// Rank is a job's position in the order of waiting jobs at one instant; a higher rank starts sooner.
+// Rank is a job's position in the order of waiting jobs at one instant; of two jobs the one with the higher tier, or in
+// the same tier the higher priority, starts sooner.
 type Rank struct {
 	Tier     int
 	Priority int64
@@ -123,8 +124,7 @@ func (r *Rules) Rank(j *Job, now time.Time) Rank {
 	return rank
 }
 
-// Compare orders two ranks. It returns a negative number if a goes before b. Jobs of equal rank are ordered by
-// submission.
+// Compare orders two ranks. It returns a negative number if a goes before b, and 0 if the ranks are equal.
 func (a Rank) Compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Tier, a.Tier), cmp.Compare(b.Priority, a.Priority))
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// suspend takes away a running job's processors, or gives them back (resume). Three kinds of records change nothing:
-// a repeated record, a record of a job that does not run, and one that is older than the newest of its kind.
+// suspend takes away a running job's processors, or gives them back (resume). Three kinds of records change nothing: a
+// repeated record, a record of a job that does not run, and one that is older than the job's start or its last
+// suspension or resumption.
 func (f fold) suspend(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {

@@ -14,7 +14,7 @@ type Facts struct {
 	// Outages are times at which nodes are not available, now or later: reservations and maintenance.
 	Outages []Outage     `json:"outages,omitempty"`
 	Queues  []QueueFacts `json:"queues,omitempty"`
-	// Limits are the limits of QOSs and associations on running jobs.
+	// Limits are the limits on running and waiting jobs: those of QOSs, of associations and of scopes.
 	Limits []Limit `json:"limits,omitempty"`
 	// QOSRules are the other rules of QOSs. Associations are the rules of accounts. A user has an entry if the user's
 	// rules differ from the account's.
@@ -92,7 +92,7 @@ type Outage struct {
 	Memory int64 `json:"memory_bytes,omitempty"`
 	GPUs   int   `json:"gpus,omitempty"`
 	// Users and Accounts are the users and accounts that may use the reserved nodes, sorted. They are empty if nobody
-	// may.
+	// may, or if the denied ones are listed instead.
 	Users    []string `json:"users,omitempty"`
 	Accounts []string `json:"accounts,omitempty"`
 	// DeniedUsers and DeniedAccounts may not use the reserved nodes; all others may. They are sorted.
@@ -166,9 +166,9 @@ type QueueFacts struct {
 // NoneAllowed is the value of a limit that allows nothing, because 0 means no limit.
 const NoneAllowed = -1
 
-// Limit is a limit on running or waiting jobs. It belongs to a QOS or to an association (an account, and perhaps a
-// user and a queue). 0 means no limit, NoneAllowed means that nothing is allowed. A limit of an account on all its
-// jobs together includes the jobs of the accounts below it: see Account.Parent.
+// Limit is a limit on running or waiting jobs. It belongs to a QOS, to an association (an account, and perhaps a user
+// and a queue), or to a Scope. 0 means no limit, NoneAllowed means that nothing is allowed. A limit of an account on
+// all its jobs together includes the jobs of the accounts below it: see Account.Parent.
 type Limit struct {
 	QOS     string `json:"qos,omitempty"`
 	Account string `json:"account,omitempty"`
@@ -329,12 +329,12 @@ type Weights struct {
 	Dampening int `json:"dampening,omitempty"`
 }
 
-// Share is the fair-share factor of one user in one account. It is between 0 and 1; 0 means that far more than the
-// share was used.
+// Share has the fair share of one user in one account, or of a whole account, and the usage that counts in it.
 type Share struct {
 	Account string `json:"account"`
 	User    string `json:"user,omitempty"`
-	// Factor is rounded to hundredths, because it changes all the time.
+	// Factor is the fair-share factor, from 0 to 1; 0 means that far more than the share was used. It is rounded to
+	// hundredths, because it changes all the time.
 	Factor float64 `json:"factor"`
 	// Raw is the number of shares, relative to others in the same account. AsParent is true for a user who is treated
 	// like the account itself.

@@ -106,9 +106,9 @@ type Attributes struct {
 	// raised. NoNice means that the change was undone. 0 means that the record has no nice value, or that nothing was
 	// changed.
 	Nice int64 `json:",omitempty"`
-	// Settled is the first reason for the wait on which two consecutive listings agreed, in the scheduler's word,
-	// whether the job competes or not. It is empty if there was none. Neither a later reason nor the start changes
-	// it.
+	// Settled is the first reason for the wait whose cause (CauseOf) stayed the same in consecutive listings. It is in
+	// the scheduler's word, and may be set whether the job competes or not. It is empty if there was none. Neither a
+	// later reason nor the start changes it.
 	Settled string `json:",omitempty"`
 }
 
@@ -285,8 +285,8 @@ func Class(procs int) string {
 	return Parallel
 }
 
-// Latest returns the latest past instant in the event: its own time, or the job's submission, start or end. The
-// eligible time does not count, because it may be in the future.
+// Latest returns the latest instant in the event: its own time, or the job's submission, start or end. The eligible
+// time does not count, because it may be in the future.
 func (ev *Event) Latest() time.Time {
 	latest := ev.Time
 	for _, t := range [...]time.Time{ev.Times.Submit, ev.Times.Start, ev.Times.End} {

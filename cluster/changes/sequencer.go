@@ -6,9 +6,9 @@ import (
 )
 
 // Sequencer sorts the changes of one instant. Changes of jobs from before that instant (mostly ends) come first. Then
-// come the submissions in the order of the log, then the starts. Further changes of jobs that were submitted or
-// started at that instant come last. So a forecast uses all ends of its instant, but no start of its instant and no
-// later submission.
+// come the submissions in the order of the log. The starts, and further changes of jobs that were submitted or started
+// at that instant, come last, in the order of the log. So a forecast uses all ends of its instant, but no start of its
+// instant and no later submission.
 //
 // T is the type that represents a change. A Sequencer keeps the changes that must wait until the instant is over.
 type Sequencer[T any] struct {
@@ -37,7 +37,7 @@ func (q *Sequencer[T]) Add(change T) (now bool) {
 // Open records that a job is submitted at the open instant, for a caller that keeps the submission itself.
 func (q *Sequencer[T]) Open(id uint64) { q.open[id] = true }
 
-// Each calls apply with the pending changes, in order, and keeps them.
+// Each calls apply with the pending changes, the submissions first, and keeps them.
 func (q *Sequencer[T]) Each(apply func(T)) {
 	for _, submissions := range [...]bool{true, false} {
 		for _, change := range q.deferred {
@@ -48,7 +48,7 @@ func (q *Sequencer[T]) Each(apply func(T)) {
 	}
 }
 
-// EndInstant calls apply with the pending changes, in order, and begins the next instant.
+// EndInstant calls apply with the pending changes like Each, drops them, and begins the next instant.
 func (q *Sequencer[T]) EndInstant(apply func(T)) {
 	q.Each(apply)
 	clear(q.deferred)

@@ -85,7 +85,8 @@ func (c *Calculator) rankBelow(account int32, used []float64, tied bool) {
 	}
 }
 
-// before compares two siblings.
+// before orders two siblings: the one with the higher level comes first, and at equal levels users come before
+// accounts.
 func (c *Calculator) before(a, b int32) int {
 	if c.level[a] != c.level[b] {
 		return -cmp.Compare(c.level[a], c.level[b])
@@ -99,11 +100,13 @@ func (c *Calculator) before(a, b int32) int {
 	return cmp.Compare(a, b)
 }
 
-// parentLevel marks accounts that are treated as their parent because no user is below them.
+// parentLevel is the level of an account that is treated as its parent (asParent). No user is ranked below such an
+// account, because its children count as children of the parent.
 const parentLevel = 4294967294
 
 // levelOf returns the level fairshare value of a node: its part of the shares of all siblings, divided by its part of
-// their usage. A higher value means that more of the node's share is left.
+// their usage. A higher value means that more of the node's share is left. It is +Inf if the node or all siblings have
+// no usage, and 0 if the node has no shares.
 func (t *Tree) levelOf(n int32, used []float64) float64 {
 	switch of := &t.nodes[n]; {
 	case of.asParent && of.user:

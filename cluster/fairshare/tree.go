@@ -7,12 +7,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Tree is the associations of users with accounts, and the accounts above them, with their shares. It is immutable.
+// Tree has the associations of users with accounts, and the accounts above them, with their shares and usage. It is
+// immutable.
 type Tree struct {
 	facts     *job.Facts // the facts from which the tree was built
 	algorithm algorithm
 	damp      float64
-	// countsEnds is true if the scheduler counts the usage of a job between its last computation and the job's end.
+	// countsEnds is true if the scheduler counts the usage of an ended job since the last computation before the end.
 	countsEnds bool
 	nodes      []node // the root first, each account after the one above it
 	users      []int32

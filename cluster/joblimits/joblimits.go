@@ -248,7 +248,8 @@ func (s *Set) Of(a *job.Attributes) []Bound {
 	return s.ofScopes(s.ofAssociations(out, a, taken), a)
 }
 
-// qosOf returns the QOS of a job: that of its request, or the default of its association if the request has none.
+// qosOf returns the QOS of a job: that of its request. If the request has none, it is the default of the user in the
+// account, or of the account.
 func (s *Set) qosOf(a *job.Attributes) string {
 	if a.QOS != "" {
 		return fold(a.QOS)
@@ -317,7 +318,8 @@ const mostLevels = 32
 type Kinds [kinds]bool
 
 // add appends the bound that a limit sets for a job. In Has it leaves out the kinds that an earlier limit bounds
-// (bounded). It adds the kinds that this limit bounds to now.
+// (bounded). It sets the kinds that this limit bounds in the set now. It appends nothing if the job has none of the
+// bounded amounts.
 func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *Kinds) []Bound {
 	l := &s.facts.Limits[limit]
 	if l.GPUType != "" && !strings.EqualFold(l.GPUType, a.GPUType) {

@@ -101,7 +101,8 @@ type folder struct {
 	known   map[string]cluster.Left
 	lives   []Life
 	current map[string]int // the newest life of each job
-	// split has the arrays of which a task has a record of its own. The first such task has the wait of the array.
+	// split has the arrays with at least one task that has a record of its own. The first such task has the wait of the
+	// array.
 	split map[string]bool
 }
 
