@@ -14,8 +14,8 @@ import (
 // namesKey is the name of the file in data_dir that holds the key for hashing users' names.
 const namesKey = "names-key"
 
-// accessOptions returns the access rules of a configuration. It creates the files with the admin token and with the key
-// for hashed names if they are missing.
+// accessOptions returns the access rules of a configuration. If they are missing, it creates the file with the admin
+// token and, if names are hashed, the file with the key for them.
 func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 	token, err := adminToken(cfg.AdminTokenFile, opts.Log)
 	if err != nil {

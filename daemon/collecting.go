@@ -185,7 +185,7 @@ func dropQueued(deliveries <-chan *source.Delivery) {
 	}
 }
 
-// errBusy is the error of a reload while the writer is busy for too long.
+// errBusy is the error of a reload if the writer stays busy for longer than stopGrace.
 var errBusy = errors.New("the writer is busy, or waits for the database: see /readyz, and reload again later")
 
 // reloadSources implements core. While the writer waits, reloadSources opens the new sources at the committed

@@ -83,7 +83,8 @@ func (h *histories) fails(c *collectingCore, cluster string, err error) {
 		Reason: "the files of history are not imported: " + terminal.Line(err.Error())}
 }
 
-// condition returns the condition of a cluster whose import delays other work. It returns nil if nothing is delayed.
+// condition returns the condition of a cluster whose history is being read, or could not be imported. Otherwise it
+// returns nil.
 func (h *histories) condition(cluster string, importer *intake.Importer) *readmodel.Condition {
 	if p := importer.Progress(); p != nil && p.Stage != intake.Learning { // the view itself shows the stage Learning
 		c := &readmodel.Condition{Name: readmodel.HistoryReading, Cluster: cluster, Reason: "reading logs of the past",

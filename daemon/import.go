@@ -73,7 +73,8 @@ func (c *collectingCore) takeImport(ctx context.Context, req api.ImportRequest,
 	return report, err
 }
 
-// checkFormat returns an error for a format that recorded logs do not have, and for columns that sacct does not have.
+// checkFormat returns an error for a format that recorded logs do not have, and for columns that lack a required one or
+// are given for another format than that of sacct.
 func checkFormat(format, columns string) error {
 	refuse := func(err error) error {
 		return &api.Refused{Status: http.StatusUnprocessableEntity, Detail: err.Error(),

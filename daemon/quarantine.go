@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// quarantine returns bad lines. It is the api.QuarantineFunc. The store keeps only few bad lines, so quarantine reads
-// all of them and filters them itself.
+// quarantine returns the newest bad lines that match the query, up to its limit, the oldest of them first. It is the
+// api.QuarantineFunc. The store keeps only few bad lines, so quarantine reads all of them and filters them itself.
 func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
 	ever, all, err := w.badLines(ctx)
 	if errors.Is(err, modelstore.ErrClosed) {

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// recent reads the newest forecasts whose jobs have started from the ledger.
+// recent reads from the ledger the newest forecasts whose jobs have started.
 func (w *webAPI) recent(ctx context.Context, q api.RecentQuery) ([]api.RecentRow, error) {
 	var out []api.RecentRow
 	rows := modelstore.RowQuery{

@@ -13,8 +13,8 @@ import (
 )
 
 // recoverCore replaces a failed core by a new one if that helps. It helps in three cases: the core has lost the lease
-// of a shared database; the core can take over the lease; or the collector's clusters or configuration have changed.
-// Any other failure ends the daemon. ctx ends when another goroutine replaces the core.
+// of a shared database; the core can take over the lease; or the collector's configuration or the set of spaces to
+// serve has changed. Any other failure ends the daemon. ctx ends when another goroutine replaces the core.
 func (d *Daemon) recoverCore(ctx context.Context, failed core, why error) {
 	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) &&
 		!errors.Is(why, pipeline.ErrConfigChanged) && !errors.Is(why, modelstore.ErrLeaseLost) {

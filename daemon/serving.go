@@ -188,7 +188,8 @@ func (c *servingCore) stopFollowing() error {
 	return nil
 }
 
-// wait returns a function that waits until a journal has more entries.
+// wait returns a function that waits until the journal of the space has more entries, at most for leasePollInterval.
+// The function returns a text if no daemon collects into the space.
 func (s *servedSpace) wait() pipeline.Wait {
 	var version int64
 	return func(ctx context.Context, _ int64) (string, error) {

@@ -145,7 +145,8 @@ func flatten(err error) []error {
 	return out
 }
 
-// harmless reports whether the text of a finding consists only of numbers, sizes, instants and the program's own words.
+// harmless reports whether the texts of findings with this ID consist only of numbers, sizes, instants and the
+// program's own words.
 func harmless(id string) bool {
 	return slices.Contains([]string{
 		"cluster.time_zone", "log.lines", "log.time", "store.space", "store.damaged", "machine.clock",

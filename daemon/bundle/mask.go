@@ -114,7 +114,8 @@ func (m *masker) path(path string) string {
 	return strings.Join(elements, "/")
 }
 
-// kept reports whether the text of an answer's member is not masked, because it is one of a few words of the program.
+// kept reports whether the text of an answer's member with this name stays as it is, because it is one of a few words
+// of the program.
 func kept(member string) bool {
 	switch member {
 	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute",
@@ -124,7 +125,7 @@ func kept(member string) bool {
 	return false
 }
 
-// word matches texts that members for which kept returns true may have.
+// word matches the texts that may stay as they are in the members that kept names.
 var word = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.+ -]{0,63}$`)
 
 // value masks an answer. It keeps numbers, instants and truth values. It replaces names by pseudonyms, whose kind

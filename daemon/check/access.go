@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// account is a user whose permissions this process checks for another process.
+// account is a user whose permissions are computed, because this process may run as another user.
 type account struct {
 	name   string
 	uid    uint32
@@ -120,11 +120,12 @@ func (a *account) allowed(path string, want fs.FileMode) error {
 	return &refusedError{path: path, mode: mode, want: want, nfs: err == nil}
 }
 
-// accessHinter returns advice on how to make a path readable for the user who. err is the error that occurred.
+// accessHinter returns advice on how to make a path readable for the user named who. err is the error of reading the
+// path.
 type accessHinter func(path, who string, err error) string
 
 // readable adds a finding: whether this process and the other user can read a file or folder. This process tries to
-// open it.
+// open it; the result reports whether it could.
 func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
 	f, readable := c.access(path, folder, letRead)
 	c.add("log.readable", f.Status, about, f.Hint, "%s", f.Text)

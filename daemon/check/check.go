@@ -70,7 +70,7 @@ type Options struct {
 	Version string
 	// As is a second user who must be able to read the files, besides the user who runs the check. It may be empty.
 	As string
-	// Records is the number of newest lines of each log that the trial reads; 0 means none. The trial also ends after
+	// Records is the number of newest lines of each log that the trial reads, at least aFew. The trial also ends after
 	// the time Limit.
 	Records int
 	Limit   time.Duration

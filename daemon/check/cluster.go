@@ -12,10 +12,11 @@ import (
 type Cluster struct {
 	Name string `json:"name"`
 	Jobs int    `json:"jobs"`
-	// Unseen are configured queues without jobs. Unconfigured are queues with jobs that are not configured.
+	// Unseen are configured queues without jobs. Unconfigured are queues that have jobs but are not configured, if any
+	// queue is configured.
 	Unseen       []string `json:"unseen_queues"`
 	Unconfigured []string `json:"unconfigured_queues"`
-	// WithoutLimit is the share of the jobs that have no time limit. It is present only if it is known.
+	// WithoutLimit is the share of the jobs that have no time limit. It is 0 if no job was read.
 	WithoutLimit float64 `json:"without_limit"`
 	// Largest is the size of the largest job.
 	Largest int `json:"largest"`

@@ -229,7 +229,7 @@ func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), long, nil
 }
 
-// skipTo passes the file's header to header, because a parser may need it. Then it continues near an offset.
+// skipTo passes the file's header to header, because a parser may need it. Then it moves to an offset.
 func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
 	head := bufio.NewScanner(io.NewSectionReader(file, 0, 1<<16))
 	for head.Scan() && header(head.Bytes()) {
@@ -239,7 +239,7 @@ func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
 	return err
 }
 
-// head returns the first lines of the file that are not empty.
+// head returns the first lines of the file, at most headLines, without those that are empty or too long.
 func (f *File) head() (lines [][]byte, err error) {
 	whole := part{File: *f, lines: math.MaxInt}
 	err = whole.eachLine(nil, func(_ int64, line []byte, long bool) error {

@@ -169,7 +169,7 @@ func (l *ctldLog) group() string {
 }
 
 // grant returns the commands of docs/install.md that make the log readable permanently. A default list for /var/log
-// would open other logs too. There grant uses the group, unless the group is root's.
+// would open other logs too. There grant uses the group, or advises another folder if the group is root's.
 func (l *ctldLog) grant(who string) string {
 	dir := filepath.Dir(l.path)
 	switch {
@@ -210,8 +210,8 @@ func (r *rotation) setting() string {
 	return "no create"
 }
 
-// letReadCtld returns the advice of letRead for slurmctld's log. For folders above the folder of the log it gives the
-// same advice as for other files.
+// letReadCtld is the accessHinter for slurmctld's log: it returns the commands of grant. For folders above the folder
+// of the log it returns the advice of letRead.
 func (c *checker) letReadCtld(path, who string, err error) string {
 	var refused *refusedError
 	if errors.As(err, &refused) && refused.path != path && refused.path != filepath.Dir(path) {

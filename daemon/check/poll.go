@@ -98,7 +98,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	return command.Args[0], source.AskCommand(command, snapshot.Read)
 }
 
-// facts describes the facts that a scheduler reports about its machine.
+// facts describes the facts that a scheduler reports about its machine. It also counts the nodes in t.
 func facts(f *job.Facts, t *trial) string {
 	if len(f.Nodes) == 0 && f.Enforced.Limits { // PBS and Grid Engine report facts without nodes
 		return plural(len(f.Queues), "queue") + ", " + plural(len(f.Limits), "limit")

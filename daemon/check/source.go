@@ -135,7 +135,7 @@ func (c *checker) rotation(log *source.Config, about string, files []File, other
 }
 
 // format checks whether the first lines look like the configured format. It returns false if they look like another
-// format.
+// format, cannot be read, or do not exist.
 func (c *checker) format(log *source.Config, about string, files []File) bool {
 	var sample [][]byte
 	var err error
@@ -241,7 +241,7 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 // written returns by how much the time of the last record is after the modification time of the file. It returns 0 if
 // that does not prove that the clocks disagree, in four cases: the difference is small; no zone explains it, so it
 // comes from one odd record or from a copied file; the format does not write lines when things happen; or lines without
-// a job follow the record.
+// a job follow the record, so that the file may rightly be newer, and no zone explains the difference.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {

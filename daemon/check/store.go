@@ -66,7 +66,7 @@ func (c *checker) store() {
 	c.database(path)
 }
 
-// storeFor reports whether the other user can write the store. dir is the nearest existing folder.
+// storeFor adds a finding if the other user cannot write the store. dir is the nearest existing folder.
 func (c *checker) storeFor(want, dir string) {
 	if c.as == nil {
 		return
@@ -160,8 +160,8 @@ func holder(path string) (pid int, held bool) {
 	return who.PID, true
 }
 
-// address reports whether the daemon can listen on the address. If another program does already, the finding says
-// which one.
+// address reports whether the daemon can listen on the address. It may do so later if a waitcastd listens there now.
+// Another program on the address is a failure.
 func (c *checker) address(ctx context.Context) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.cfg.Listen)
@@ -228,7 +228,7 @@ func Running(ctx context.Context, url string) (string, error) {
 	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") || strings.HasPrefix(word, "degraded") {
 		return word, nil
 	}
-	// Every caller may read this path.
+	// Every caller may read this path, even one that may not read /readyz.
 	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" {
 		return "ok", nil
 	}

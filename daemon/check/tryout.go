@@ -176,7 +176,7 @@ func shape(line []byte) string {
 	return out
 }
 
-// aFew is the number of lines that are read for the time of the newest record if no trial is wanted.
+// aFew is the minimum number of lines that are read, even if no trial is wanted, to find the time of the newest record.
 const aFew = 1000
 
 // try reads the newest lines of a log with its parser.

@@ -73,7 +73,7 @@ type cluster struct {
 	waiting float64 // processor seconds that the waiting jobs need
 }
 
-// newCluster returns a machine whose first job is submitted at the instant from or later. The machine writes its log
+// newCluster returns a machine. Its first job is submitted at or after the given instant. The machine writes its log
 // into dir, in files named by date.
 func newCluster(dir string, from time.Time, seed uint64) (*cluster, error) {
 	c := &cluster{dir: dir, epoch: from.Truncate(24 * time.Hour), rng: rand.New(rand.NewPCG(seed, 1))}
@@ -149,7 +149,7 @@ func (c *cluster) write(e simulator.Event) error {
 	return nil
 }
 
-// open closes the present file and opens the file of the next day.
+// open closes the present file and opens the file of a day, given as 20060102.
 func (c *cluster) open(day string) error {
 	if err := c.close(); err != nil {
 		return err

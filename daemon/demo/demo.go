@@ -112,7 +112,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return follow(ctx, o, c, d, clock)
 }
 
-// writeHistory runs the simulated cluster up to an instant, and then on to an instant at which jobs wait.
+// writeHistory runs the simulated cluster up to an instant, and then on to an instant at which enough jobs wait, or for
+// a day. It returns the instant that was reached.
 func writeHistory(ctx context.Context, c *cluster, until time.Time) (time.Time, error) {
 	now := until
 	for end := now.Add(24 * time.Hour); ; now = now.Add(time.Minute) {

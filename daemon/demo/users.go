@@ -23,8 +23,8 @@ const (
 )
 
 // Users hold jobs back while much work waits, as people do. If they did not, a busy week would leave a queue that lasts
-// over the nights. The waiting work is measured in hours that the whole machine needs for it. Users hold back some jobs
-// above heldFrom hours, and the share maxHeld of the jobs above heldMost hours.
+// over the nights. The waiting work is measured in hours that the whole machine needs for it. The share of the jobs
+// that users hold back rises linearly, from 0 at heldFrom hours towards 1 at heldMost hours, but only up to maxHeld.
 const (
 	heldFrom = 5.0
 	heldMost = 11.0
@@ -73,7 +73,7 @@ func program(limit float64) string {
 	return "sweep"
 }
 
-// wanted returns the next job that its user does not hold back.
+// wanted returns the next job that its user does not hold back, of those that are submitted at or after c.from.
 func (c *cluster) wanted(arrivals *stream) hypergamma.Job {
 	for {
 		j := arrivals.next()
@@ -84,8 +84,8 @@ func (c *cluster) wanted(arrivals *stream) hypergamma.Job {
 	}
 }
 
-// stream draws jobs from the model of Lublin and Feitelson for all jobs. Their load is the load of the simulated
-// machine.
+// stream draws jobs from the model of Lublin and Feitelson, with its parameters for all jobs (batch and interactive).
+// The load of the jobs is the constant load.
 type stream struct {
 	gen  *hypergamma.Generator
 	rng  *rand.Rand

@@ -124,8 +124,9 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// known reports whether the history in force has the mode and all events of h, and can be learnt. Events that have
-// become too old since the history was put in force do not count: they are no reason to learn the history again.
+// known reports whether the history in force has the mode and all events of h, and its learning has not failed. Events
+// that have become too old since the history was put in force do not count: they are no reason to learn the history
+// again.
 func (r *run) known(s *survey, h *past.History) bool {
 	t := r.cfg.Learner.View(r.cfg.Cluster).Teaching
 	return r.inForce != nil && (t == nil || t.Failure == "") &&

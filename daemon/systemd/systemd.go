@@ -70,8 +70,8 @@ func (m *Manager) Start(doing string, start func() error) error {
 	return err
 }
 
-// Serve reports that the service is ready, and then its status until stop is called. stop reports that the service
-// stops.
+// Serve reports that the service is ready. Until stop is called, it reports changes of the status and notifies the
+// watchdog. stop reports that the service stops.
 func (m *Manager) Serve(s Service) (stop func()) {
 	told := s.Status()
 	m.send(daemon.SdNotifyReady + "\nSTATUS=" + told)
@@ -121,7 +121,7 @@ func (m *Manager) check(ctx context.Context, s Service) {
 	}
 }
 
-// send sends messages on which only the output of "systemctl status" depends. It logs failures.
+// send sends a message to systemd. It only logs a failure, because the daemon can work without systemd.
 func (m *Manager) send(message string) {
 	if _, err := daemon.SdNotify(false, message); err != nil {
 		m.log.Warn("systemd cannot be told", zap.Error(err))
