@@ -18,8 +18,9 @@ func MinTime() time.Time { return time.Unix(0, math.MinInt64).UTC() }
 // MaxTime is the latest instant that can be stored. See MinTime.
 func MaxTime() time.Time { return time.Unix(0, math.MaxInt64).UTC() }
 
-// Check returns an *InvalidError if the entry cannot be stored. The causes are: its number is below 1; its kind is
-// not a kind of package job; its cluster or id is empty or not text; its time is unknown; an instant is out of range.
+// Check returns an *InvalidError if the entry cannot be stored. The causes are: its number is below 1; its kind is not
+// a kind of package job; its cluster or id is empty or not text; its source is not text; its attempt is negative; its
+// time is unknown; an instant is out of range.
 func (e *Entry) Check() error {
 	switch ev := &e.Event; {
 	case e.Seq < 1:
@@ -121,7 +122,7 @@ func (r *Row) invalid(field, problem string) error {
 	return &InvalidError{What: what, Field: field, Problem: problem}
 }
 
-// Check returns an *InvalidError if the snapshot cannot be stored.
+// Check returns an *InvalidError if the snapshot cannot be stored. lastSeq is the last number of the journal.
 func (s *Snapshot) Check(lastSeq int64) error {
 	what := fmt.Sprintf("snapshot %d", s.Seq)
 	switch {

@@ -49,7 +49,8 @@ type payload struct {
 	Raw [][]byte `json:"r,omitempty"`
 }
 
-// texts returns pointers to the payload's texts that come from a log. Their order is that of Raw: add at the end.
+// texts returns pointers to the payload's texts that come from a log. Their order is that of Raw, so new ones must be
+// added at the end.
 func (p *payload) texts() []*string {
 	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason, &p.Settled, &p.Group,
 		&p.NodeNames, &p.After}

@@ -23,9 +23,9 @@ type Portable interface {
 	AllMeta(ctx context.Context) (map[string]string, error)
 
 	// Load stores b in one transaction. It differs from Commit as follows. The numbers of b.Entries must rise but may
-	// have gaps. Entries with numbers up to the store's LastSeq are ignored. If b.BadLines is not empty, it replaces
-	// all stored bad lines. Afterwards the store's counters are at least the counters in `to`; if to.BadLines is 0,
-	// the count of bad lines is unchanged.
+	// have gaps. Entries with numbers up to the store's LastSeq are ignored. Afterwards LastSeq is at least to.LastSeq.
+	// If b.BadLines is not empty, it replaces all stored bad lines, and their count becomes to.BadLines, but at least
+	// the number of these lines. Otherwise the count is unchanged.
 	Load(ctx context.Context, b Batch, to Position) error
 }
 

@@ -110,8 +110,8 @@ type Parts struct {
 	// Predicted is the forecast cause of the wait, if the job would have to wait (job.Cause); empty without a
 	// forecast.
 	Predicted string
-	// Settled is the first reason for the wait on which two consecutive listings agreed, in the scheduler's word. It is
-	// empty if there was none, as for most jobs with a short wait.
+	// Settled is the first reason for the wait whose cause (job.CauseOf) stayed the same in consecutive listings, in
+	// the scheduler's word. It is empty if there was none, as for most jobs with a short wait.
 	Settled string
 }
 

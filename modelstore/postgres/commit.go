@@ -113,7 +113,7 @@ func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 }
 
 // change runs fn in a transaction that locks the row of the space, after a check that this process holds the lease of
-// the space. fn may run several times.
+// the space.
 func (s *Store) change(ctx context.Context, doing string, fn func(*change) error) error {
 	return s.transact(ctx, doing, nil, fn)
 }
@@ -424,8 +424,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes entries in one range of numbers that begins at from, and advances from. If from is negative, the range
-// begins at the smallest number. done is true if no entries follow.
+// prune deletes entries in one range of numbers that begins at from, and advances from. If from is less than the
+// smallest number, the range begins there. done is true if no range is left to prune.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
 	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+

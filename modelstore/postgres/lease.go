@@ -171,7 +171,8 @@ func (s *Store) release(ctx context.Context, l *Lease) error {
 	return err
 }
 
-// lost returns an error that names the process that now holds the lease l held before.
+// lost returns an error that wraps modelstore.ErrLeaseLost. It names the process that has taken over the lease from l,
+// if there is one.
 func (s *Store) lost(ctx context.Context, l *Lease) error {
 	var e *HeldError
 	if err := s.held(ctx); !errors.As(err, &e) {

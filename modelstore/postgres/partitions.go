@@ -62,8 +62,8 @@ func parseMonth(space int32, table string) (month, bool) {
 	return month(12*t.Year() + int(t.Month()) - 1), err == nil
 }
 
-// makePartitions creates the missing tables for rows that were closed at the instants closed. The caller holds a lock
-// on the row of the space, or on the whole ledger.
+// makePartitions creates the missing tables for rows that were closed at the given instants, as far as the role and
+// maxMonths allow. The caller holds a lock on the row of the space, or on the whole ledger.
 func makePartitions(ctx context.Context, tx pgx.Tx, space int32, closed []int64) error {
 	wanted := make(map[month]bool)
 	for _, at := range closed {
@@ -100,7 +100,7 @@ func makePartitions(ctx context.Context, tx pgx.Tx, space int32, closed []int64)
 	return nil
 }
 
-// missingTables returns the months that have no table.
+// missingTables returns the wanted months that have no table.
 func missingTables(ctx context.Context, tx pgx.Tx, space int32, wanted map[month]bool) (map[month]bool, error) {
 	names := make([]string, 0, len(wanted))
 	for m := range wanted {

@@ -71,7 +71,7 @@ type Options struct {
 	Timeout time.Duration
 	// Poll is the polling interval of Changed; 0 means DefaultPoll.
 	Poll time.Duration
-	// Connections is the maximum number of connections, at least 2; 0 means DefaultConnections.
+	// Connections is the maximum number of connections; less than 2 means DefaultConnections.
 	Connections int
 }
 

@@ -28,8 +28,8 @@ func openBeside(path string) (*sql.DB, error) {
 	return openDB(path, url.Values{"mode": {"ro"}})
 }
 
-// Backup writes a copy of the database at path to the new file to. The copy has the state of one moment, while a
-// daemon may continue to write the database. The copy is compact, fully checked, and created atomically.
+// Backup writes a copy of the database at path to a new file with the path to. The copy has the state of one moment,
+// while a daemon may continue to write the database. The copy is compact, fully checked, and created atomically.
 func Backup(ctx context.Context, path, to string) error {
 	switch _, err := os.Lstat(to); {
 	case err == nil:
@@ -65,7 +65,7 @@ func Backup(ctx context.Context, path, to string) error {
 	return publish(part, to)
 }
 
-// partFile creates an empty file in the folder of to.
+// partFile creates an empty file with a temporary name, in the same folder as the path to.
 func partFile(to string) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".part-")
 	if err != nil {
@@ -77,7 +77,7 @@ func partFile(to string) (*os.File, error) {
 	return file, nil
 }
 
-// publish makes a file durable and renames it to its final name, which must not exist.
+// publish makes a file durable and gives it its final name to, which must not exist yet.
 func publish(part, to string) error {
 	file, err := os.OpenFile(part, os.O_RDWR, 0)
 	if err != nil {
@@ -100,7 +100,8 @@ func publish(part, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// checkCopy checks all pages and rows of a database that no process has open.
+// checkCopy checks all pages of a database that no process has open. If its schema is of the present version, it also
+// checks all rows.
 func checkCopy(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -147,10 +148,10 @@ type Restored struct {
 	Owner error
 }
 
-// Restore makes the backup at from the store at path. If a process has the store open, Restore returns a
-// *LockedError. If a store exists at path, Restore returns an error unless replace is true; then it renames the store
-// and never deletes it. Restore first checks the whole backup, and keeps it. The new store gets the owner and group
-// of the previous store, or else of the folder.
+// Restore copies the backup in the file from to path, where it is then the store. If a process has the store open,
+// Restore returns a *LockedError. If a store exists at path, Restore returns an error unless replace is true; then it
+// renames the store and never deletes it. Restore first checks the whole backup, and keeps it. The new store gets the
+// owner and group of the previous store, or else of the folder.
 func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (out Restored, err error) {
 	if err := checkCopy(ctx, from); err != nil {
 		return out, fmt.Errorf("restore: %w", err)
@@ -188,7 +189,8 @@ func Restore(ctx context.Context, from, path string, replace bool, now time.Time
 	return out, publish(part.Name(), path)
 }
 
-// makeWay renames the store at path if one exists.
+// makeWay renames the store at path if one exists, and returns its new name, "" if there was none. Unless replace is
+// set, it returns an error instead.
 func makeWay(path string, replace bool, now time.Time) (string, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +216,8 @@ func makeWay(path string, replace bool, now time.Time) (string, error) {
 	return aside, nil
 }
 
-// copyFile copies a file to a new file in the folder of to. It returns the new file, which is open.
+// copyFile copies a file to a new file with a temporary name, in the same folder as the path to. It returns the new
+// file, which is open.
 func copyFile(from, to string) (*os.File, error) {
 	in, err := os.Open(from)
 	if err != nil {

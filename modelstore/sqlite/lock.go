@@ -253,7 +253,7 @@ func (l *lock) write(h holder) error {
 }
 
 // readHolder returns the holder that the lock file names. A file that cannot be parsed was left by a crash; the
-// returned holder then counts as one that did not close the store.
+// returned holder is then suspect, so that Open checks everything.
 func readHolder(file *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
 	if err != nil {

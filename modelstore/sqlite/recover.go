@@ -160,7 +160,7 @@ func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	return want, nil
 }
 
-// mustCheck decides whether the whole file is checked. The package comment gives the reasons.
+// mustCheck reports whether the whole file must be checked. The package comment gives the reasons.
 func (s *Store) mustCheck(size int64) bool {
 	last := s.lock.last
 	torn := last.PID != 0 && (last.Boot == "" || last.Boot != s.lock.mine.Boot)
