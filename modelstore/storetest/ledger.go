@@ -235,8 +235,8 @@ func failureLeavesNothing(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
 }
 
-// countdown is a context that is cancelled when it is checked for the n-th time, so that a Commit is cancelled at the
-// same place in every run.
+// countdown is a context that is cancelled after it was checked n times, so that a Commit is cancelled at the same
+// place in every run.
 type countdown struct {
 	context.Context
 	n int
