@@ -76,8 +76,8 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 	}
 }
 
-// TestEndTellsTheJob proves that the record of a job's end, if it comes first, also gives the job's attributes: an
-// update precedes the end.
+// TestEndTellsTheJob proves that if the record of a job's end is the first with the job's attributes, an update with
+// these attributes precedes the end.
 func TestEndTellsTheJob(t *testing.T) {
 	s := New("c", 0)
 	changes, _ := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20), full(job.End, 10, 20, 30, 8),

@@ -119,8 +119,8 @@ func TestUseOfPools(t *testing.T) {
 	}
 }
 
-// TestWhatBinds proves that the dimension that is in use while jobs wait is the scarce one. Without waiting jobs a full
-// dimension means nothing.
+// TestWhatBinds proves that the dimension that is fullest while jobs wait becomes the binding one. Without waiting jobs
+// a full dimension means nothing.
 func TestWhatBinds(t *testing.T) {
 	gpu := job.NodeGroup{Queues: []string{"g"}, Count: 4,
 		Node: job.NodeResources{Procs: 64, GPUs: 4, Memory: 512 << 30}}
@@ -187,7 +187,7 @@ func TestDimensionOfARequest(t *testing.T) {
 }
 
 // TestArrayWithACount proves that an array waits as one record with a count. A task that starts is a job of its own,
-// with the array's attributes, and the last one has the array's name.
+// with the array's attributes, and the last one keeps the array's id.
 func TestArrayWithACount(t *testing.T) {
 	s := New("c", 0)
 	array := event(job.Submit, "9", 0)

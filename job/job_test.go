@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// filled returns attributes whose fields all have the value n, or a value of n if they are texts.
+// filled returns attributes whose fields all have the value n, or a letter that depends on n if they are texts.
 func filled(t *testing.T, n int) job.Attributes {
 	t.Helper()
 	var a job.Attributes

@@ -20,7 +20,8 @@ func newSequencer() *Sequencer[event] {
 }
 
 // TestOrderOfAnInstant proves the order of the changes of one instant by an example. Job 1 comes from before the
-// instant. Job 2 is submitted, starts and ends at the instant. Job 3 is submitted after all of that in the log.
+// instant. Job 2 is submitted, starts and ends at the instant. In the log, job 3 is submitted after all records of job
+// 2.
 func TestOrderOfAnInstant(t *testing.T) {
 	q := newSequencer()
 	var got []string

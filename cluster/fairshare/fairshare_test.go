@@ -134,7 +134,8 @@ func TestFactorsOfARealSlurm(t *testing.T) {
 
 // TestUsageOfARealSlurm computes usage from the usage that sshare printed and from the jobs that ran. It proves that
 // the result is the usage that sshare printed a minute later. sshare prints whole numbers, and a job's end is noticed
-// some seconds late. Limits were not enforced, so what a job used after its last computation is not counted.
+// some seconds late. Limits were not enforced, so the usage of a job after the last computation before its end is not
+// counted.
 func TestUsageOfARealSlurm(t *testing.T) {
 	all, jobs := recording(t)
 	const first = 1795457642 // the computation before the first answer

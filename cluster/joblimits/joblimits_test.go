@@ -138,8 +138,8 @@ func TestNodesAlone(t *testing.T) {
 	}
 }
 
-// TestCounts proves that a job belongs to the groups of the limits that apply to it, and to those of its accounts over
-// which a limit of its QOS takes precedence. It does not belong to those of other users, accounts and queues.
+// TestCounts proves that a job belongs to the groups of the limits that apply to it, and to the groups of its accounts
+// even if a limit of its QOS takes precedence. It does not belong to the groups of other users, accounts and queues.
 func TestCounts(t *testing.T) {
 	f := facts()
 	set := joblimits.New(f)

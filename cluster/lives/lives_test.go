@@ -113,8 +113,8 @@ func TestFoldKeepsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestFoldOfAnArray proves that the tasks of an array that waits as one record have lives of their own, of which the
-// first has the array's wait. The array's record itself has no life once it is used up.
+// TestFoldOfAnArray proves that the tasks of an array that waits as one record have lives of their own. The life of the
+// first task has the array's wait. The array's record itself has no life once it is used up.
 func TestFoldOfAnArray(t *testing.T) {
 	array := job.Attributes{Queue: "a", Procs: 2, Tasks: 2}
 	l := fold(t,

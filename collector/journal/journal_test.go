@@ -199,7 +199,7 @@ func TestEventsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// numbers returns texts with the numbers from to to-1.
+// numbers returns the texts "message N" for each N from the first number to the second, without the second.
 func numbers(from, to int) (texts []string) {
 	for i := from; i < to; i++ {
 		texts = append(texts, fmt.Sprintf("message %d", i))

@@ -235,7 +235,7 @@ func TestFactsTriesAgain(t *testing.T) {
 }
 
 // TestFactsShares proves that fair shares, which change all the time, are reported again only when one has changed by
-// at least a twentieth.
+// at least 0.05.
 func TestFactsShares(t *testing.T) {
 	shares := func(factor string) string {
 		return "root|||9||\n physics||1|9||inf\n  physics|alice|1|5|" + factor + "|0.5\n  physics|bob|1|4|0.504|2\n"

@@ -156,8 +156,8 @@ func TestSacctOfSeveralClusters(t *testing.T) {
 	}
 }
 
-// TestSacctDuplicates proves that the attempts of a requeued job become attempts of one job. In sacct -D they are rows
-// with the same number. Each row has its own submission time, which Slurm sets at the requeue.
+// TestSacctDuplicates proves that the rows of a requeued job become attempts of one job. In sacct -D these rows have
+// the same number. Each row has its own submission time, which Slurm sets at the requeue.
 func TestSacctDuplicates(t *testing.T) {
 	const first = "2026-11-20T08:00:00|7|7|" + who +
 		"REQUEUED|2026-11-20T08:00:00|2026-11-20T08:01:00|2026-11-20T08:06:00|" + sized

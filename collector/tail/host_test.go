@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// numbers returns the lines from, ..., to, of ten bytes each.
+// numbers returns lines of ten bytes each, with the numbers from the first to the second one.
 func numbers(from, to int) string {
 	var b strings.Builder
 	for n := from; n <= to; n++ {
@@ -17,7 +17,8 @@ func numbers(from, to int) string {
 	return b.String()
 }
 
-// told returns the lines from, ..., to as a rig returns them, from a file whose first line has the number first.
+// told returns the lines of numbers in the form in which a rig returns them. They are from a file with the given name,
+// whose first line has the number first.
 func told(name string, first, from, to int) string {
 	var b strings.Builder
 	for n := from; n <= to; n++ {
