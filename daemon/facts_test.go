@@ -32,7 +32,7 @@ clusters:
 	return s, script
 }
 
-// head inserts a text at the beginning of the script.
+// head replaces the script by one that runs only this text.
 func head(t *testing.T, script, text string) {
 	t.Helper()
 	//nolint:gosec // it is run

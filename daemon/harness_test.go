@@ -25,7 +25,8 @@ import (
 // patience is the time after which a test fails if a condition is still not met.
 const patience = 5 * time.Minute
 
-// notUnderRace skips a test in the short run, which is that of the race detector: another test has the same goroutines.
+// notUnderRace skips a test with -short, the option under which the race detector runs. It is for tests that cannot
+// show a race that no other test shows.
 func notUnderRace(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

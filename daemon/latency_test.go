@@ -46,8 +46,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// sees requests the forecast of a job as large as the machine. It reports whether the forecast includes a record of
-// the given instant.
+// sees requests the forecast of a job as large as the machine. It reports whether the last record in the forecast is
+// the one of the given instant.
 func (r *running) sees(at time.Time) bool {
 	r.t.Helper()
 	status, body := r.get(fmt.Sprintf("/v1/wait?queue=long&procs=%d&time_limit=2h", machine))

@@ -120,9 +120,9 @@ func edit(t *testing.T, path, old, by string) {
 	write(t, path, strings.Replace(string(data), old, by, 1))
 }
 
-// numberedLine returns line n of a log. Lines are the submissions, starts and ends of jobs, of which about ten run at a
-// time. Every seventh line is no record: a record that is read twice counts once, but the quarantine shows how many
-// times such a line was read.
+// numberedLine returns line n of a log. Lines are the submissions, starts and ends of jobs. About ten of these jobs run
+// at a time. Every seventh line is no record: a record that is read twice counts once, but the quarantine shows how
+// many times such a line was read.
 func numberedLine(n int, rng *rand.Rand) string {
 	if n%7 == 3 {
 		return fmt.Sprintf("garbage %d %s\n", n, strings.Repeat("x", rng.IntN(100)))

@@ -13,7 +13,7 @@ import (
 
 // TestRealSlurmArraysAndDependencies proves, on a real Slurm with free processors, that forecasts at the submission
 // include the throttle of an array, the job on which a job depends, and a job's begin time. It compares medians with
-// true waits: of the last task of an array of which two tasks run at once, of a job that depends on another one, and of
+// true waits: of the last task of an array that may run two tasks at once, of a job that depends on another one, and of
 // a job with a begin time. They must agree within a factor of 1.5, or 15 s.
 func TestRealSlurmArraysAndDependencies(t *testing.T) {
 	t.Parallel() // the test waits for jobs most of the time

@@ -53,7 +53,7 @@ type figures struct {
 	late              int
 	wait              float64
 	testOnly, squeue  float64
-	waitcast, onAsked float64 // errors of Waitcast on all jobs, and on the jobs that asked counts
+	waitcast, onAsked float64 // errors of Waitcast on all jobs, and on the jobs counted in asked
 	covered           float64 // share of waits that are at most the 0.9 quantile
 }
 

@@ -256,8 +256,8 @@ func (c comparison) differences(w, g *truth) (out []string) {
 // near allows a second of difference, because sacct has whole seconds.
 func near(a, b time.Time) bool { return a.Truncate(time.Second).Sub(b).Abs() <= time.Second }
 
-// whole returns the id of the whole of which a task is a part: the picture separates waiting tasks from their array
-// only after a snapshot.
+// whole returns the id of the array that a task belongs to, or the id itself if it is not one of a task. It is needed
+// because the picture separates waiting tasks from their array only after a snapshot.
 func whole(id string) string {
 	w, _, _ := strings.Cut(id, "_")
 	return w

@@ -23,8 +23,8 @@ type ruleSite struct {
 	me string
 }
 
-// Each partition of a ruleSite has one node with ruleProcs processors. Jobs of its first user take ruleRuntime, as
-// earlier jobs did.
+// Each partition of a ruleSite has one node with ruleProcs processors. The jobs of ruleSite.submit run for ruleRuntime,
+// so that the daemon learns this runtime from the first of them.
 const (
 	ruleProcs   = 8
 	ruleRuntime = 20 // in seconds
@@ -200,8 +200,8 @@ func (r *ruleSite) compareNice() {
 	}
 }
 
-// compareTiers fills a node with jobs of a low tier for minutes. Another job of a high tier preempts them; another job
-// of the low tier waits for their ends.
+// compareTiers fills a node with jobs of a low tier for minutes. A job of the high tier must preempt them, and a job of
+// the low tier must wait for their ends.
 func (r *ruleSite) compareTiers() {
 	const long = 300 // in seconds
 	for range ruleProcs {
@@ -225,8 +225,8 @@ func (r *ruleSite) compareTiers() {
 	}
 }
 
-// simulated returns the median of the simulation in seconds, or NaN if there is none. The test uses it, because the
-// served forecast depends on the few learnt waits, most of them on idle nodes.
+// simulated returns the median of the simulation in seconds, or NaN if there is none. The test uses it because the
+// served forecast depends on few learned waits, most of which were waits for idle nodes.
 func simulated(w *wire.Wait) float64 {
 	for _, m := range w.Methods {
 		if m.Name == "simulation" && m.MedianSeconds != nil {

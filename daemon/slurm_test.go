@@ -17,8 +17,8 @@ import (
 )
 
 // TestRealSlurm proves two things on a real Slurm. At random instants the daemon's picture equals the output of squeue.
-// In the end the daemon's data of every attempt of every job equals sacct's, also for jobs of each awkward kind. With
-// WAITCAST_LONG=1 there are more jobs and instants.
+// In the end the daemon's data of every attempt of every job are equal to sacct's, also for jobs of each awkward kind.
+// With WAITCAST_LONG=1 there are more jobs and instants.
 func TestRealSlurm(t *testing.T) {
 	t.Parallel() // the test waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"

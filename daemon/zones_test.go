@@ -221,8 +221,8 @@ type followed struct {
 	store modelstore.Store
 	clock atomic.Int64 // in Unix nanoseconds
 	asked atomic.Int64 // number of times that the reader checked it
-	// lines is the number of lines that were passed to the writer. Lines are counted again after a start if the
-	// checkpoint waits for later submissions.
+	// lines is the number of lines that the reader has passed on to be stored. Lines are counted again after a start if
+	// the checkpoint waits for later submissions.
 	lines atomic.Int64
 	ended atomic.Bool // the end of the log was reached since the start
 	wrote int64

@@ -101,7 +101,7 @@ const pbsCluster = `
     sources: [{format: pbs, path: DIR/log}]
 `
 
-// want returns the only finding with an id, and checks that it has the status and contains the words.
+// want checks that the report has a finding with this id and status whose text or hint contains every one of the words.
 func want(t *testing.T, r *check.Report, id string, status check.Status, words ...string) {
 	t.Helper()
 	for _, f := range r.Findings {

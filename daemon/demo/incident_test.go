@@ -19,7 +19,7 @@ func playing(t *testing.T) (*scenario, time.Time) {
 	return &scenario{cluster: c}, now
 }
 
-// written returns what the cluster has written.
+// written returns the contents of all log files of the cluster, one after the other.
 func written(t *testing.T, c *cluster) []byte {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(c.dir, "*"))

@@ -71,7 +71,8 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	return c
 }
 
-// insist repeats a write until the store accepts it, as the pipeline does. It returns the number of times that the
+// insist repeats a write until the store accepts it, as the pipeline does. It gives up when the context ends, the lease
+// is lost, the store is damaged or the numbers of the entries are wrong. It returns the number of times that the
 // outcome of the write was unknown.
 func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)

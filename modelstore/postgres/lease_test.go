@@ -67,8 +67,8 @@ func TestLeaseHeld(t *testing.T) {
 	must(t, err)
 }
 
-// TestLeaseRunsOut proves that a lease that is not renewed ends exactly at its end by the database's clock, and that
-// another holder gets it soon afterwards.
+// TestLeaseRunsOut proves that a lease stays with its holder while it is renewed. When it is no longer renewed, another
+// holder gets it, not before its end by the database's clock, but soon afterwards.
 func TestLeaseRunsOut(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})

@@ -87,8 +87,8 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// manyReaders takes ten connections for reading, more than are open. It checks that a new connection is refused with an
-// error that names the change of the file.
+// manyReaders takes up to ten connections for reading, more than are open already. It checks that one of the new
+// connections is refused with an error that names the change of the file.
 func manyReaders(t *testing.T, s *Store, path string, change modelstore.FileChange) {
 	t.Helper()
 	for range 10 {
@@ -123,8 +123,8 @@ func TestMovedBack(t *testing.T) {
 	}
 }
 
-// TestInItsPlace proves that no change is reported for a database that was only used, linked, backed up or read by
-// another program, and that a symbolic link may lead to it.
+// TestInItsPlace proves that no change is reported for a database that was only written, linked, backed up, pruned or
+// read, and that its path may be a symbolic link.
 func TestInItsPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "link.db")
 	must(t, os.Symlink(tempPath(t), path))

@@ -56,7 +56,7 @@ func oldEntries(version int) []oldEntry {
 			func(e *job.Event) {
 				e.Times, e.Live = job.Times{Submit: at(10), Start: at(20)}, true
 			}),
-		// The payload has five texts that are not valid UTF-8, as many as that version had.
+		// Because one text is not valid UTF-8, the list r has the five texts that an event had in version 1, in base64.
 		entry(3, job.Submit, "2.kth", 30, `{"v":1,"p":1,"r":["YmF0Y2g=","bfxsbGVy","","",""]}`, func(e *job.Event) {
 			e.Attributes = job.Attributes{Queue: "batch", User: "m\xfcller", Procs: 1}
 		}),
