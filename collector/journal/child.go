@@ -115,7 +115,7 @@ func (c *child) kill() {
 	}
 }
 
-// complaint keeps the beginning of the standard error output.
+// complaint keeps the first 4 KiB of the standard error output of journalctl.
 type complaint struct {
 	mu   sync.Mutex
 	text []byte

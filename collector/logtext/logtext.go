@@ -82,8 +82,8 @@ type Day struct {
 	wall    int64 // midnight of the day, in seconds as if local time were UTC
 	offset  int64 // local time - UTC, seconds
 	uniform bool  // the offset holds for the whole day
-	near    int64 // an instant; if clocks show a time twice, the instant nearer to this one counts; 0 means unknown
-	after   int64 // the newest instant of earlier lines if lines are ordered; 0 means unknown
+	near    int64 // the present time that Near set, in Unix seconds; 0 means unknown
+	after   int64 // the newest instant that After set, in Unix seconds; 0 means unknown
 }
 
 // nearSlack is the number of seconds by which a time may be later than the instant of Near, or earlier than that of

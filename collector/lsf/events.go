@@ -352,7 +352,7 @@ func (p *parser) jobSwitch2() error {
 	return nil
 }
 
-// jobForward reads a JOB_FORWARD record: the job now waits in the queue of another cluster.
+// jobForward reads a JOB_FORWARD record: the job now waits in the queue of another cluster, so here it counts as held.
 func (p *parser) jobForward() error {
 	s := &p.scan
 	number := s.int("jobId")

@@ -57,7 +57,7 @@ func ReadFacts(output []byte) source.FactsReading {
 }
 
 // orderLimits orders limits by place and set. Within a set, limits of named owners come before limits for everybody,
-// because they take precedence.
+// because they take precedence. Finally limits are ordered by the names of their owners.
 func orderLimits(a, b job.Limit) int {
 	return cmp.Or(cmp.Compare(a.Scope.Where, b.Scope.Where), cmp.Compare(a.Scope.Set, b.Scope.Set),
 		compareBool(isGeneric(a.Scope), isGeneric(b.Scope)), slices.Compare(a.Scope.Users, b.Scope.Users),

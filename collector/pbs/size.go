@@ -52,8 +52,8 @@ func product(a, b int64) int64 {
 func sum(a, b int64) int64 { return min(min(a, maxProcs+1)+min(b, maxProcs+1), maxProcs+1) }
 
 // parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...]. Each node_spec is a
-// number of nodes (default 1) or a host, and properties, of which ppn=, cpp= and ncpus= give processors. The text may
-// end with "#shared" and the like (pbs_resources(7B) of Torque and OpenPBS).
+// number of nodes (default 1) or a host, followed by properties. The properties ppn=, cpp= and ncpus= are numbers of
+// processors. The text may end with "#shared" and the like (pbs_resources(7B) of Torque and OpenPBS).
 func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	if i := bytes.IndexByte(spec, '#'); i >= 0 {
 		spec = spec[:i]
@@ -97,9 +97,9 @@ func perNode(item []byte, each int64) (int64, bool) {
 	return each, true
 }
 
-// parseSelect counts the processors and chunks of Resource_List.select: [N:]chunk[+[N:]chunk...]. Each chunk is a
-// list of resources, of which ncpus has the processors of one chunk. If ncpus is missing, it is 1, the default of
-// default_chunk (pbs_resources(7B) of OpenPBS).
+// parseSelect counts the processors and chunks of Resource_List.select: [N:]chunk[+[N:]chunk...]. Each chunk is a list
+// of resources. The resource ncpus is the number of processors of one chunk. If it is missing, it counts as 1, the
+// default of default_chunk (pbs_resources(7B) of OpenPBS).
 func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 	for len(spec) > 0 {
 		part, rest, _ := bytes.Cut(spec, []byte("+"))

@@ -97,7 +97,7 @@ func (r *quotaReader) line(line string) error {
 	return nil
 }
 
-// filterKeys are the keywords of a rule that precede filters, in their order.
+// filterKeys are the keywords of a rule, in their order.
 var filterKeys = [...]string{"name", "users", "projects", "pes", "queues", "hosts", "to"}
 
 // rule reads "users {*} queues short.q to slots=4".
@@ -145,7 +145,8 @@ func (r *quotaReader) leaveOut(where, why string) error {
 	return nil
 }
 
-// filter parses a list of names. each is true for "{...}", which bounds each of the names separately.
+// filter parses a list of names. It returns no names for "*" and for an empty list. each is true for "{...}", which
+// bounds each of the names separately.
 func filter(text string) (names []string, each bool) {
 	inner, each := strings.CutPrefix(text, "{")
 	if inner = strings.TrimSuffix(inner, "}"); inner == "" || inner == "*" {

@@ -311,8 +311,8 @@ func assocLimits(found []assoc) (limits []job.Limit) {
 	return limits
 }
 
-// merge adds the bounds per user and per job of a user's association to s, its bounds on all jobs together. Both are
-// about the same jobs.
+// merge adds the bounds per user and per job of a user's association to s, which has the association's bounds on all
+// jobs together. Bounds per user and bounds on all jobs together are about the same jobs here.
 func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l := s[gpuType]
 	if l == nil {
@@ -347,7 +347,7 @@ func associations(found []assoc) (list []job.Association) {
 	return list
 }
 
-// accountList returns the accounts and their users in order.
+// accountList returns the accounts with their parents and users, both sorted by name.
 func accountList(found []assoc) []job.Account {
 	accounts := map[string]*job.Account{}
 	for _, a := range found {

@@ -182,7 +182,7 @@ func memoryOf(text []byte) int64 {
 // name reads a name. Words for none give "".
 func (f *Facts) name(text []byte) string { return f.parser.known(text) }
 
-// names parses a list such as "a,b"; ALL, N/A and (null) mean no restriction.
+// names parses a list such as "a,b"; an empty list, ALL, NONE, N/A and (null) mean no restriction.
 func (f *Facts) names(text []byte) []string {
 	switch string(bytes.ToUpper(text)) {
 	case "", "ALL", "N/A", "NONE", "(NULL)":

@@ -210,11 +210,11 @@ func isDigits(text []byte) bool {
 	return !slices.ContainsFunc(text, func(c byte) bool { return !isDigit(c) })
 }
 
-// isDigitless reports whether a text means an unknown time: "Unknown", "None" or empty.
+// isDigitless reports whether a text has no digit. The texts for an unknown time have none: "Unknown", "None" and "".
 func isDigitless(text []byte) bool { return !slices.ContainsFunc(text, isDigit) }
 
-// isHeader reports whether a line is a header: it does not begin with a digit, and at least two and most of its words
-// are names of columns.
+// isHeader reports whether a line is a header: it does not begin with a digit, and most of its words, at least two, are
+// names of columns.
 func isHeader(line []byte) bool {
 	if len(line) == 0 || isDigit(line[0]) {
 		return false

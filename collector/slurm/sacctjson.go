@@ -239,7 +239,7 @@ type jobDocument struct {
 	decoder *json.Decoder
 	from    *lineCounter
 	inJobs  bool
-	// found is true if "jobs" has been found in the current document.
+	// found is true from the beginning of a document to its end.
 	found bool
 }
 

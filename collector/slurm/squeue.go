@@ -127,7 +127,7 @@ func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, e
 	return rows, lines
 }
 
-// sortRows sorts rows by submission.
+// sortRows sorts rows by submission time, and rows with equal times by job number.
 func sortRows(rows []row) {
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number))

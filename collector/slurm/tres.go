@@ -144,13 +144,13 @@ func cutItem(text []byte) (item, rest []byte) {
 	return text, nil
 }
 
-// count parses a number up to maxProcs, which Slurm may write as "16K" (1K = 1,024).
+// count parses a number, which Slurm may write as "16K" (1K = 1,024). For a number above maxProcs it returns maxProcs.
 func count(text []byte) (int64, bool) {
 	n, ok := scaled(text, 1)
 	return int64(min(n, maxProcs)), ok
 }
 
-// maxMemory is the largest accepted memory, 1 EiB.
+// maxMemory is 1 EiB. Larger amounts of memory count as this one.
 const maxMemory = 1 << 60
 
 // megabytes parses memory, "4000M" or "62.50G", and returns bytes. A number without a unit is in MiB.

@@ -433,7 +433,7 @@ func (t *Tailer) skipped(path string, line int64, r Reason, err error, text []by
 	t.opts.Metrics.problem(t.cfg.Source, r)
 }
 
-// reportStanding reports a standing problem of a file unless it was reported already.
+// reportStanding reports a standing problem of a file unless one with the same reason is standing already.
 func (t *Tailer) reportStanding(p Problem) {
 	if t.standing[p.Path].Reason != p.Reason {
 		t.standing[p.Path], t.stood = p, true
