@@ -180,8 +180,8 @@ func (s *State) Now() time.Time { return s.now }
 // Counts returns the numbers of events by their effect so far.
 func (s *State) Counts() Counts { return s.count }
 
-// Capacity returns the number of processors of the cluster: the sum over its pools, the configured number, or the
-// highest use seen.
+// Capacity returns the number of processors of the cluster. It is the highest use seen if there is one pool whose size
+// is known only from that. Otherwise it is the sum over the pools.
 func (s *State) Capacity() int {
 	if len(s.pools) == 1 && s.pools[0].Source == FromHighestUse {
 		return s.highest

@@ -58,7 +58,7 @@ func (s *State) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary restores a state that MarshalBinary saved. The receiver must come from New with the same name. The
-// configured capacity is kept. An error is a *codec.Error and leaves the State unchanged.
+// configured capacity and pools are kept. An error is a *codec.Error and leaves the State unchanged.
 func (s *State) UnmarshalBinary(data []byte) error {
 	in := saved{Name: s.name}
 	if err := codec.Load(kind, version, data, in.fields); err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Facts are a scheduler's report about the machine and its rules. They are complete: an entry that is missing no
-// longer exists. Every list is sorted by name, so that equal facts are equal values.
+// Facts are a scheduler's report about the machine and its rules. They are complete: an entry that is missing no longer
+// exists. Every list has a fixed order, so that equal facts are equal values.
 type Facts struct {
 	// Nodes are the nodes of the machine, with one entry for each group of equal nodes.
 	Nodes []NodeGroup `json:"nodes,omitempty"`

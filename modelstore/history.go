@@ -52,7 +52,7 @@ type HistoryStore interface {
 	// wraps ErrCorrupt and names the chunk.
 	HistoryChunk(ctx context.Context, cluster, id, part string, n int) ([]byte, error)
 
-	// DropHistories deletes every history of a cluster except the histories with the IDs in keep. It works in several
+	// DropHistories deletes every history of a cluster except the histories with the IDs in `keep`. It works in several
 	// transactions, so an error or the end of ctx may leave a part of the histories.
 	DropHistories(ctx context.Context, cluster string, keep ...string) error
 

@@ -244,7 +244,7 @@ type Store interface {
 	// but not once it has begun to end the transaction.
 	Commit(ctx context.Context, b Batch) error
 
-	// Replay calls fn with every entry whose Seq is greater than after, in order of Seq. It uses the entries that are
+	// Replay calls fn with every entry whose Seq is greater than `after`, in order of Seq. It uses the entries that are
 	// stored when it is called. If fn returns an error, Replay stops and returns it unchanged. fn may call the store.
 	Replay(ctx context.Context, after int64, fn func(Entry) error) error
 

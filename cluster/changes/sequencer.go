@@ -17,7 +17,7 @@ type Sequencer[T any] struct {
 	open     map[uint64]bool
 }
 
-// NewSequencer returns a Sequencer. of returns the id and the kind of a change; only the kinds Submitted and Started
+// NewSequencer returns a Sequencer. `of` returns the id and the kind of a change; only the kinds Submitted and Started
 // are treated specially.
 func NewSequencer[T any](of func(T) (id uint64, kind Kind)) *Sequencer[T] {
 	return &Sequencer[T]{of: of, open: map[uint64]bool{}}

@@ -106,7 +106,8 @@ const parentLevel = 4294967294
 
 // levelOf returns the level fairshare value of a node: its part of the shares of all siblings, divided by its part of
 // their usage. A higher value means that more of the node's share is left. It is +Inf if the node or all siblings have
-// no usage, and 0 if the node has no shares.
+// no usage, and 0 if the node has no shares. A node that is treated as its parent (asParent) has a fixed level: +Inf
+// for a user, parentLevel for an account.
 func (t *Tree) levelOf(n int32, used []float64) float64 {
 	switch of := &t.nodes[n]; {
 	case of.asParent && of.user:
@@ -122,8 +123,9 @@ func (t *Tree) levelOf(n int32, used []float64) float64 {
 	}
 }
 
-// effectiveUsage returns the usage that counts for a node in algorithms other than the Fair Tree. It is the node's own
-// part of all usage, plus a part of its siblings' usage according to its shares.
+// effectiveUsage returns the usage that counts for a node in algorithms other than the Fair Tree. For a node directly
+// below the root it is the node's own part of all usage. For a node that is treated as its parent, it is that of the
+// parent. For any other node the classic algorithm adds a part of the siblings' usage according to the node's shares.
 func (c *Calculator) effectiveUsage(n int32, used []float64) float64 {
 	of := &c.tree.nodes[n]
 	own := c.part(n, used)

@@ -317,9 +317,9 @@ const mostLevels = 32
 // Kinds is a set of kinds of amounts.
 type Kinds [kinds]bool
 
-// add appends the bound that a limit sets for a job. In Has it leaves out the kinds that an earlier limit bounds
-// (bounded). It sets the kinds that this limit bounds in the set now. It appends nothing if the job has none of the
-// bounded amounts.
+// add appends the bound that a limit sets for a job. In Has it leaves out the kinds in the set `bounded`, which an
+// earlier limit bounds. It adds the kinds that this limit bounds to the set `now`. It appends nothing if the job has
+// none of the bounded amounts.
 func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *Kinds) []Bound {
 	l := &s.facts.Limits[limit]
 	if l.GPUType != "" && !strings.EqualFold(l.GPUType, a.GPUType) {
@@ -348,7 +348,8 @@ func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded,
 }
 
 // HasNodesAlone reports whether no other job runs on the nodes of a job. That is so if the job gets whole nodes, or
-// requests as many processors as the nodes have. It is false for a nil set.
+// requests for each of its nodes at least as many processors as the largest node of its queue has. It is false for a
+// nil set.
 func (s *Set) HasNodesAlone(a *job.Attributes) bool {
 	if s == nil {
 		return false

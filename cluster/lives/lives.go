@@ -69,7 +69,7 @@ type Lives struct {
 	Procs  int
 }
 
-// Fold returns the lives of a log's jobs. each must call its argument with every event, ordered by time.
+// Fold returns the lives of a log's jobs. `each` must call its argument with every event, ordered by time.
 func Fold(each func(do func(job.Event) error) error) (*Lives, error) {
 	f := folder{
 		state: cluster.New("", 0), known: map[string]cluster.Left{}, current: map[string]int{},

@@ -226,9 +226,9 @@ func flags(text []byte) (words []string) {
 	return slices.Compact(words)
 }
 
-// outages returns the reservations that take resources and have not ended at now. In a current reservation only nodes
-// that are not down count, because the capacity already lacks those that are down. Memory and GPUs count if whole nodes
-// are taken.
+// outages returns the reservations that take resources and have not ended at the given time. In a current reservation
+// only nodes that are not down count, because the capacity already lacks those that are down. Memory and GPUs count if
+// whole nodes are taken.
 func (f *Facts) outages(now time.Time) []job.Outage {
 	var out []job.Outage
 	for _, r := range f.reservations {

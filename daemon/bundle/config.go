@@ -56,7 +56,8 @@ func (m *masker) setting(key string, words bool, v reflect.Value) any {
 	return masked
 }
 
-// configured returns the masked text of a key's value.
+// configured returns the masked text of a key's value. If words is true, the key has only values of a fixed list, which
+// need no mask.
 func (m *masker) configured(key string, words bool, text string) string {
 	if text == "" || words {
 		return text

@@ -13,14 +13,14 @@ func (r *run) begins(stage string, total int64) {
 	r.publish()
 }
 
-// advance adds to the published progress.
+// advance adds to the progress, and publishes it once for every progressEvents events.
 func (r *run) advance(by int64) {
 	if r.shown.Done += by; r.shown.Done%progressEvents < by {
 		r.publish()
 	}
 }
 
-// advanceTo sets the published progress.
+// advanceTo sets and publishes the progress.
 func (r *run) advanceTo(done int64) {
 	r.shown.Done = done
 	r.publish()

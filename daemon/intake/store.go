@@ -54,8 +54,8 @@ func (r *run) stored(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// drop deletes the stored chunks of the cluster's histories, except those of the histories in keep. If the store
-// returns an error, the next start tries to delete them again.
+// drop deletes the stored chunks of the cluster's histories, except those of the histories named in `keep`. If the
+// store returns an error, the next start tries to delete them again.
 func (r *run) drop(ctx context.Context, keep []string) {
 	if err := r.cfg.Store.DropHistories(context.WithoutCancel(ctx), r.cfg.Cluster, keep...); err != nil {
 		r.cfg.Log.Warn("the chunks of an import that failed are still in the database: the next start drops them",

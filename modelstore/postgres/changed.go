@@ -19,10 +19,10 @@ func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// Changed waits until the Version of the space is greater than after, and returns that version. The server notifies the
-// store; the store also polls after every Options.Poll. Waiting uses one of the store's connections. Changed returns
-// the error of ctx, modelstore.ErrClosed, or an error if the server cannot be reached. In the last case the caller
-// should retry later.
+// Changed waits until the Version of the space is greater than `after`, and returns that version. The server notifies
+// the store; the store also polls after every Options.Poll. Waiting uses one of the store's connections. Changed
+// returns the error of ctx, modelstore.ErrClosed, or an error if the server cannot be reached. In the last case the
+// caller should retry later.
 func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err

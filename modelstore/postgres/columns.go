@@ -65,7 +65,7 @@ func (c *entryColumns) set(i int, e *modelstore.Entry) error {
 	return nil
 }
 
-// slice returns the columns of the entries with indexes from `from` to to-1.
+// slice returns the columns of the entries with the indexes from `from` to `to`-1.
 func (c *entryColumns) slice(from, to int) *entryColumns {
 	return &entryColumns{seq: c.seq[from:to], attempt: c.attempt[from:to], turn: c.turn[from:to], time: c.time[from:to],
 		submit:  c.submit[from:to],
@@ -138,7 +138,7 @@ func (c *rowColumns) addParts(p *modelstore.Parts) {
 	c.settled = append(c.settled, pgtype.Text{String: toText(p.Settled), Valid: known})
 }
 
-// insert inserts the rows with the indexes from `from` to to-1 in order, except those whose key is stored already. A
+// insert inserts the rows with the indexes from `from` to `to`-1 in order, except those whose key is stored already. A
 // subquery looks up the key of each row, because the planner cannot turn a subquery into a join that reads the whole
 // ledger.
 func (c *rowColumns) insert(w *change, from, to int) error {

@@ -424,8 +424,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes entries in one range of numbers that begins at from, and advances from. If from is less than the
-// smallest number, the range begins there. done is true if no range is left to prune.
+// prune deletes entries in one range of numbers, which begins at `from`, or at the smallest number in the journal if
+// that is greater. It sets `from` to the beginning of the next range. done is true if no range is left to prune.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
 	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+

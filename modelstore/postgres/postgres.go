@@ -127,10 +127,10 @@ func CheckSpace(name string) error {
 	return nil
 }
 
-// Open opens a space of the database at url. It creates the tables and the space if they are missing. url is a URL
-// (postgres://user@host:port/database?...) or key=value pairs, as in libpq. The password may be in the file that
-// PGPASSFILE names. Call Acquire before writing. Callers can distinguish *modelstore.NewerError, *NoSpaceError, and
-// errors that wrap modelstore.ErrReadOnly or ErrFull.
+// Open opens a space of the database at url. Unless Options.ReadOnly is set, it creates the tables and the space if
+// they are missing. url is a URL (postgres://user@host:port/database?...) or key=value pairs, as in libpq. The password
+// may be in the file that PGPASSFILE names. Call Acquire before writing. Callers can distinguish
+// *modelstore.NewerError, *NoSpaceError, and errors that wrap modelstore.ErrReadOnly or ErrFull.
 func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := CheckSpace(opts.Space); err != nil {

@@ -131,7 +131,7 @@ func (w *batch) firstSeq() (first int64, empty bool, err error) {
 	return least.Int64, !least.Valid, err
 }
 
-// pruneWindow deletes entries from one range of numbers, which begins at from. done is true if no range is left to
+// pruneWindow deletes entries from one range of numbers, which begins at `from`. done is true if no range is left to
 // prune.
 func (w *batch) pruneWindow(before, from, upTo int64) (n int64, done bool, err error) {
 	var oldest sql.NullInt64

@@ -28,7 +28,7 @@ func openBeside(path string) (*sql.DB, error) {
 	return openDB(path, url.Values{"mode": {"ro"}})
 }
 
-// Backup writes a copy of the database at path to a new file with the path to. The copy has the state of one moment,
+// Backup writes a copy of the database at path to a new file with the path `to`. The copy has the state of one moment,
 // while a daemon may continue to write the database. The copy is compact, fully checked, and created atomically.
 func Backup(ctx context.Context, path, to string) error {
 	switch _, err := os.Lstat(to); {
@@ -65,7 +65,7 @@ func Backup(ctx context.Context, path, to string) error {
 	return publish(part, to)
 }
 
-// partFile creates an empty file with a temporary name, in the same folder as the path to.
+// partFile creates an empty file with a temporary name, in the folder of the path `to`.
 func partFile(to string) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".part-")
 	if err != nil {
@@ -77,7 +77,7 @@ func partFile(to string) (*os.File, error) {
 	return file, nil
 }
 
-// publish makes a file durable and gives it its final name to, which must not exist yet.
+// publish makes a file durable and renames it to its final name `to`. No file may have that name yet.
 func publish(part, to string) error {
 	file, err := os.OpenFile(part, os.O_RDWR, 0)
 	if err != nil {
@@ -148,10 +148,10 @@ type Restored struct {
 	Owner error
 }
 
-// Restore copies the backup in the file from to path, where it is then the store. If a process has the store open,
-// Restore returns a *LockedError. If a store exists at path, Restore returns an error unless replace is true; then it
-// renames the store and never deletes it. Restore first checks the whole backup, and keeps it. The new store gets the
-// owner and group of the previous store, or else of the folder.
+// Restore copies the backup in the file `from` to the path `path`, where it is then the store. If a process has the
+// store open, Restore returns a *LockedError. If a store exists at path, Restore returns an error unless replace is
+// true; then it renames the store and never deletes it. Restore first checks the whole backup, and keeps it. The new
+// store gets the owner and group of the previous store, or else of the folder.
 func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (out Restored, err error) {
 	if err := checkCopy(ctx, from); err != nil {
 		return out, fmt.Errorf("restore: %w", err)
@@ -216,8 +216,8 @@ func makeWay(path string, replace bool, now time.Time) (string, error) {
 	return aside, nil
 }
 
-// copyFile copies a file to a new file with a temporary name, in the same folder as the path to. It returns the new
-// file, which is open.
+// copyFile copies a file to a new file with a temporary name, in the folder of the path `to`. It returns the new file,
+// which is open.
 func copyFile(from, to string) (*os.File, error) {
 	in, err := os.Open(from)
 	if err != nil {

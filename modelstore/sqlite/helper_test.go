@@ -75,8 +75,8 @@ func commitForEver(s *Store) error {
 // chunkBytes is the size of the helper's chunks: several pages.
 const chunkBytes = 10_000
 
-// counted returns a batch with entries and rows from the number from to the number to. All other parts of the batch
-// contain the number to.
+// counted returns a batch with the entries and rows from the number `from` to the number `to`. All other parts of the
+// batch contain the number `to`.
 func counted(from, to int64) modelstore.Batch {
 	b := modelstore.Batch{
 		Entries:     storetest.MakeEntries(from, to),

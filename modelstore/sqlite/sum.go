@@ -8,8 +8,8 @@ import (
 )
 
 // summer computes the checksum of a row: the CRC-32C (Castagnoli) of its columns, little-endian. An integer has 8
-// bytes. A text or blob is preceded by its length. The zero value is ready to use. A summer must not be used by two
-// goroutines at once.
+// bytes. A text or blob is preceded by its length. newSummer returns one. A summer must not be used by two goroutines
+// at once.
 type summer struct {
 	table *crc32.Table
 	buf   []byte

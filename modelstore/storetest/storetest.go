@@ -84,7 +84,8 @@ func MakeEntries(from, to int64) []modelstore.Entry {
 }
 
 // MakeRow returns a row that the entry seq closed. The queue is "batch". If seq is a multiple of 4, the job was
-// cancelled; otherwise it started. In both cases the job waited for seq seconds.
+// cancelled; otherwise it started. In both cases the job waited for seq seconds. Some rows have forecasts of other
+// methods, and some have parts of the wait.
 func MakeRow(seq int64) modelstore.Row {
 	r := modelstore.Row{
 		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour,
