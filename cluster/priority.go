@@ -50,7 +50,8 @@ func NewRules(facts *job.Facts) *Rules {
 // times their weights, as the manual of Slurm's multifactor plugin defines them
 // (https://slurm.schedmd.com/priority_multifactor.html). The size factor is the mean of two parts, the job's part of
 // the nodes and of the processors, or only the latter if the number of nodes is unknown. It is subtracted from 1 if
-// small jobs come first. The nice value of the job is subtracted. The site factor and TRES weights are not included.
+// small jobs come first. The nice value of the job is subtracted. The association factor, the site factor and TRES
+// weights are not included.
 func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	w := r.facts.Weights
 	size := part(float64(a.Procs), r.procs)

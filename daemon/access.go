@@ -14,8 +14,8 @@ import (
 // namesKey is the name of the file in data_dir that holds the key for hashing users' names.
 const namesKey = "names-key"
 
-// accessOptions returns the access rules of a configuration. If they are missing, it creates the file with the admin
-// token and, if names are hashed, the file with the key for them.
+// accessOptions returns the access rules of a configuration. It creates the file with the admin token if it is missing.
+// If users' names are hashed, it also creates the file with the key for them if that is missing.
 func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 	token, err := adminToken(cfg.AdminTokenFile, opts.Log)
 	if err != nil {

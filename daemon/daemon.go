@@ -192,7 +192,8 @@ func (d *Daemon) Stop() error {
 	return d.steps.stop()
 }
 
-// warnOpen logs a warning if other hosts can reach the daemon and can read everything except names.
+// warnOpen logs warnings if other hosts can reach the daemon: one if it does not use TLS, and one if everybody can read
+// everything except names.
 func (d *Daemon) warnOpen(cfg *config.Config) {
 	guard, log := d.core().web().guard, d.opts.Log
 	host, _, err := net.SplitHostPort(d.Addr().String())

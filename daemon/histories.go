@@ -170,7 +170,8 @@ func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cl
 }
 
 // HistoryPaths returns the paths that match a pattern of history.files, sorted. If no path matches, it returns an
-// error. If the first folder of the pattern cannot be read, the error says so: filepath.Glob ignores such errors.
+// error. If the folder before the first wildcard of the pattern cannot be read, the error says so: filepath.Glob
+// ignores such errors.
 func HistoryPaths(pattern string) ([]string, error) {
 	paths, err := filepath.Glob(pattern)
 	if err != nil {

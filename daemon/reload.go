@@ -117,7 +117,8 @@ func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
 	if plan.Has(config.EffectNextStart) {
 		d.opts.Log.Warn("log.format, socket and socket_mode count from the next start on")
 	}
-	if d.opts.Level != nil { // also if the key is the same: a reload ends an administrator's temporary change
+	// The level is set even if the key is the same: a reload ends a change of an administrator that has no duration.
+	if d.opts.Level != nil {
 		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}

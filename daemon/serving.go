@@ -210,7 +210,7 @@ func (s *servedSpace) wait() pipeline.Wait {
 	}
 }
 
-// watchSpaces fails the core when a space to serve appears that did not exist at the start.
+// watchSpaces fails the core when a space can be served that could not be served at the start.
 func (c *servingCore) watchSpaces(ctx context.Context) {
 	tick := time.NewTicker(min(spacesPollInterval, c.cfg.Store.Lease))
 	defer tick.Stop()

@@ -56,10 +56,10 @@ func (c *Calculator) Factors(u *Usage) []float64 {
 }
 
 // rankBelow sets the factors of the users below an account by the Fair Tree algorithm: the rank divided by the number
-// of users. Siblings are ordered by their share divided by their usage. At equal values users come before accounts. All
-// users below one account come before those below the next. Equal users get equal ranks. If an account equals the one
-// before it (tied), its first user gets the rank of the user before. By Slurm's page the users of both accounts are
-// merged and sorted, but the program does not do that.
+// of users. Siblings are ordered by their share divided by their usage, the highest first, and the first user has the
+// highest rank. At equal values users come before accounts. All users below one account come before those below the
+// next. Equal users get equal ranks. If an account equals the one before it (tied), its first user gets the rank of the
+// user before. By Slurm's page the users of both accounts are merged and sorted, but the program does not do that.
 func (c *Calculator) rankBelow(account int32, used []float64, tied bool) {
 	t, all := c.tree, c.sorted[account]
 	for _, n := range all {

@@ -278,8 +278,9 @@ func groupOf(l *job.Limit, a *job.Attributes) (group int, of string) {
 	return all, ""
 }
 
-// ofAssociations adds the limits of a job's association and of the accounts above it. Bounds on all jobs together
-// apply at every level. A bound per user applies only at the lowest level that has one.
+// ofAssociations adds the limits of a job's association and of the accounts above it. Bounds on all jobs together apply
+// at every level. The limits of a user, and the limits of an account per user, apply only for the job's own account:
+// the scheduler lists those that are inherited from the accounts above with that account too.
 func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]Kinds) []Bound {
 	lowest := true
 	account := fold(a.Account)

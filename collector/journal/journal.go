@@ -298,8 +298,8 @@ func (f *Follower) where() string {
 	return f.cfg.Path
 }
 
-// take parses one line of journalctl and returns the message of the entry as a line of a log, nil if there is none. The
-// position moves to this entry.
+// take parses one line of journalctl. It returns the message of the entry as a line of a log, nil if there is none, and
+// moves the position to this entry. A line that is no entry is returned as it is.
 func (f *Follower) take(line outputLine) []byte {
 	var e entry
 	if err := json.Unmarshal(line.text, &e); err != nil || e.Cursor == "" {

@@ -35,7 +35,8 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 	return nil, silent(kind), nil
 }
 
-// silent reports whether a type of record is ignored, because other records have its information about jobs.
+// silent reports whether a type of record is ignored, because it is not about jobs or because other records have its
+// information about them.
 func silent(kind []byte) bool {
 	switch string(kind) {
 	// JOB_START reports the start.

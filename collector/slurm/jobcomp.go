@@ -178,7 +178,8 @@ func errState(state []byte, meaning string) error {
 	return collector.Bad(collector.ReasonUnknown, "JobState", "%q: %s", shorten(state), meaning)
 }
 
-// neverRan emits the cancellation of a job that got no nodes, unless the job keeps waiting. The event includes the
+// neverRan emits the cancellation of a job that got no nodes, unless the job keeps waiting. It returns an error for a
+// state that such a job cannot have, and, after the cancellation, for an unknown state. The event includes the
 // submission time, from which the fold derives a missing submission.
 func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.Event)) error {
 	how := endingOf(r.state)

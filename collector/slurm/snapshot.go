@@ -223,9 +223,9 @@ func (c *comparison) ended(r *row) {
 	c.emit(ev)
 }
 
-// unknownJob reports a job that is not in the picture. If it was reported before and is still missing, the picture
-// considers it ended (after a refused kill, or because an attempt ended). The job is then reported as submitted now,
-// and as started now if it runs.
+// unknownJob reports a job that is not in the picture, unless its submission or start is so recent that it is left to
+// the log. If it was reported before and is still missing, the picture considers it ended (after a refused kill, or
+// because an attempt ended). The job is then reported as submitted now, and as started now if it runs.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++
@@ -430,7 +430,8 @@ func better[T comparable](to *T, told, known T) {
 }
 
 // gone ends the jobs in the picture that are missing in this snapshot and in the previous one. They end at the time of
-// the first snapshot without them.
+// the first snapshot without them. While other users' jobs may be hidden, gone leaves out jobs that no snapshot has
+// shown.
 func (c *comparison) gone() {
 	next := map[string]finding{}
 	for _, id := range slices.Sorted(maps.Keys(c.picture)) {

@@ -315,8 +315,8 @@ func (r *Reader) TellsWhole() bool {
 	return ok
 }
 
-// NextWhole is Next for a log that is read once. It appends whole jobs to into and returns the longer slice. Its
-// delivery has no events.
+// NextWhole is Next for a log that is read once. It appends whole jobs to the slice `into` and returns the longer
+// slice. Its delivery has no events.
 func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]collector.Whole, *Delivery, error) {
 	batch, d, err := r.next(ctx)
 	if err != nil {
@@ -417,8 +417,8 @@ func (r *Reader) mentionOdd(line *tail.Line, d *Delivery) {
 	}
 }
 
-// checkEvents adds the events of a line, from index first on, to d.Ahead if they are ahead of the clock. If one is too
-// far ahead, it removes all these events and returns an error.
+// checkEvents adds the events of a line, from index first on, to d.Ahead if they are ahead of the clock by more than
+// AheadTolerance. If one is too far ahead, it removes all these events and returns an error.
 func (r *Reader) checkEvents(line *tail.Line, d *Delivery, first int, now time.Time) error {
 	for i := first; i < len(d.Events); i++ {
 		at := d.Events[i].Latest()

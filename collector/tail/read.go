@@ -83,7 +83,8 @@ func isCompressed(s source) bool {
 	return ok
 }
 
-// take adds the complete lines at the beginning of data, up to a NUL, to the batch and returns their length in bytes.
+// take adds the complete lines at the beginning of data, up to a NUL, to the batch. It moves the position of f over
+// them and returns their length in bytes.
 func (t *Tailer) take(f *file, data []byte) int {
 	sound := data
 	if i := bytes.IndexByte(data, 0); i >= 0 {
@@ -207,7 +208,8 @@ func (t *Tailer) nulsDue(f *file) bool {
 	return !h.since.IsZero() && !h.open && t.opts.Clock.Now().Sub(h.since) >= t.cfg.Grace
 }
 
-// newline finds the end of the line at or after from, or the end of the file.
+// newline returns the offset after the first line end at or after the offset `from`. If there is none, found is false
+// and newline returns the offset of the end of the file.
 func newline(src io.ReaderAt, from int64) (end int64, found bool, err error) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -153,7 +153,8 @@ func (t *trial) refuse(b *source.BadLine) {
 	}
 }
 
-// shape masks a line: a letter becomes a, a digit becomes 9, and a character that cannot be printed becomes ?.
+// shape masks a line: a letter becomes a, a digit becomes 9, and any other character becomes ? unless it is a printable
+// character of ASCII.
 func shape(line []byte) string {
 	cut := len(line) > maxShape
 	if cut {
@@ -238,7 +239,7 @@ func (t *trial) line(parser collector.Parser, path string, number int64, line []
 	}
 }
 
-// finish evaluates a trial, and adds it to the report and to the facts of the cluster.
+// finish evaluates a trial, and adds it to the report and to the readings of the cluster.
 func (c *checker) finish(t *trial, of *clusterReadings) {
 	t.Jobs = len(t.jobs)
 	queues, users, accounts := map[string]bool{}, map[string]bool{}, map[string]bool{}

@@ -108,7 +108,8 @@ func (l *lock) holdFiles() error {
 	return l.hold(&l.database, l.path)
 }
 
-// hold locks a file of the database if it exists and is not already locked.
+// hold locks the file of the database that now has the given path, if there is one. If the lock holds another file that
+// had this path before, hold first releases that file.
 func (l *lock) hold(to **heldFile, path string) error {
 	if *to != nil {
 		if (*to).check() == nil {
@@ -144,7 +145,7 @@ func (l *lock) watch() error {
 	return nil
 }
 
-// check returns a *modelstore.IdentityError if a file of the database was moved or removed.
+// check returns a *modelstore.IdentityError if a file of the database was moved, removed or replaced.
 func (l *lock) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
