@@ -112,7 +112,7 @@ func (c *coreParts) drain() error {
 	return c.steps.stop()
 }
 
-// openAPI creates the part that answers requests. The function take imports recorded logs.
+// openAPI creates the part that answers requests. The function `take` imports recorded logs.
 func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api.ImportFunc) error {
 	rules, err := accessOptions(c.cfg, c.opts)
 	if err != nil {

@@ -142,7 +142,7 @@ func storePlace(cfg *config.Config) string {
 	return "PostgreSQL " + place
 }
 
-// readMarker returns the marker. It returns the zero value if there is none.
+// readMarker returns the marker. It returns the zero value if there is none or it cannot be read.
 func readMarker(path string, log *zap.Logger) storeMarker {
 	var marker storeMarker
 	content, err := os.ReadFile(path)

@@ -80,7 +80,8 @@ func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	return procs, nodes, true
 }
 
-// perNode updates each, the processors per node, from a property.
+// perNode returns `each`, the processors per node, as updated by a property. It returns false if the property is not
+// valid.
 func perNode(item []byte, each int64) (int64, bool) {
 	key, value, found := bytes.Cut(item, []byte("="))
 	if !found {

@@ -21,8 +21,8 @@ func layouts(n int) map[string][]string {
 	return map[string][]string{"directory": dated, "rotated": rotated}
 }
 
-// archive writes one file for each name, with one line: the index of the file. The files are an hour apart. The
-// configuration then has their paths.
+// archive writes one file for each name, with one line: the index of the file. The files are an hour apart. For the
+// layout "directory" the configuration then names their folder.
 func (r *rig) archive(layout string, names []string) {
 	r.t.Helper()
 	for i, name := range names {

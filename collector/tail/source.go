@@ -52,7 +52,7 @@ func (t *Tailer) stat(path string) (status, error) {
 	return statPath(path)
 }
 
-// openSource opens path only if it is still the file want.
+// openSource opens path only if it is still the file `want`.
 func (t *Tailer) openSource(path string, want id) (source, error) {
 	t.work.opens++
 	t.access("open")

@@ -212,7 +212,8 @@ func (g *gatherer) queues(names []string) []string {
 	return out
 }
 
-// host adds facts about the machine: its kernel, processors and memory.
+// host adds facts about the machine: its kernel, processors, memory, load and time zone, and the limits of the control
+// group.
 func (g *gatherer) host() {
 	facts := map[string]any{"cpus": runtime.NumCPU(), "system": runtime.GOOS + "/" + runtime.GOARCH}
 	var u syscall.Utsname
@@ -251,7 +252,7 @@ func utsname[T int8 | uint8](field []T) string {
 	return b.String()
 }
 
-// manifest adds a file that says which program and version made the bundle.
+// manifest adds a file with the version, build and modules of the program, and a list of what is missing in the bundle.
 func (g *gatherer) manifest() {
 	m := Manifest{Made: g.opts.Now().UTC().Truncate(time.Second), Version: g.opts.Version, Go: runtime.Version(),
 		Build: map[string]string{}, Modules: map[string]string{}, Notes: g.notes}

@@ -132,7 +132,7 @@ func (d *running) views(ctx context.Context) {
 	}
 }
 
-// quarantine adds the number of bad lines by reason, without the lines.
+// quarantine adds the number of bad lines by source and reason, without the lines.
 func (d *running) quarantine(ctx context.Context) {
 	content, err := d.get(ctx, "/v1/quarantine?limit=10000")
 	var q wire.Quarantine

@@ -25,7 +25,7 @@ const (
 	maySearch = 1
 )
 
-// findAccount looks up the other user.
+// findAccount looks up the other user, and checks whether this user can read the configuration file.
 func (c *checker) findAccount() {
 	if c.opts.As == "" {
 		return

@@ -63,7 +63,7 @@ func (c *checker) cluster(of *clusterReadings) {
 	}
 }
 
-// queues compares the configured queues with those in the logs.
+// queues compares the configured queues with those in the logs, and finds the size of the largest job.
 func (o *Cluster) queues(of *clusterReadings) {
 	met, configured := map[string]bool{}, map[string]bool{}
 	for _, j := range of.jobs {

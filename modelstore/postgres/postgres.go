@@ -7,9 +7,10 @@
 // # Leases
 //
 // A lease has a holder, a number (the epoch) and an end by the database's clock. Every transaction that writes locks
-// the row of the space and checks that the epoch has not changed. So a writer that was paused while another daemon
-// acquired the lease cannot store anything any more (modelstore.ErrLeaseLost). The holder of an expired lease keeps
-// the lease until another daemon acquires the next one, because until then nobody else has written.
+// the row of the space and checks that it still has the epoch and the random nonce of the writer's lease. So a writer
+// that was paused while another daemon acquired the lease cannot store anything any more (modelstore.ErrLeaseLost). The
+// holder of an expired lease keeps the lease until another daemon acquires the next one, because until then nobody else
+// has written.
 //
 // # Durability
 //
