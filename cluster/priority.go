@@ -98,7 +98,7 @@ func (r *Rules) Share(account, user string) float64 {
 	return share
 }
 
-// tier returns the tier of a queue.
+// tier returns the tier of a queue; 0 if the facts do not name the queue.
 func (r *Rules) tier(queue string) int {
 	for _, q := range r.facts.Queues {
 		if q.Name == queue {

@@ -35,7 +35,7 @@ func newLineLogger(log *zap.Logger) *lineLogger {
 	return &lineLogger{log: log, limited: limited, dropped: dropped}
 }
 
-// report logs the bad lines and problems of one delivery, and clocks that went back.
+// report logs the bad lines and problems of one delivery, and, for a live log, clocks that went back.
 func (l *lineLogger) report(d *source.Delivery) {
 	if d.Source.Format.Order == collector.Live {
 		l.backwards(d)

@@ -23,7 +23,8 @@ type openReader struct {
 	config source.Config
 	reader reader
 	// caughtUp is closed by setCaughtUp when the source has been read to its end for the first time. delivered is the
-	// number of deliveries of the source. after has the readers that must have caught up before this one begins.
+	// number of deliveries of the source. after has the readers for which this one waits before it begins
+	// (awaitOthers).
 	caughtUp    chan struct{}
 	setCaughtUp func()
 	delivered   *atomic.Int64
@@ -42,7 +43,7 @@ func (r *openReader) took(d *source.Delivery) {
 // source cannot be read.
 const stalled = time.Minute
 
-// awaitOthers waits until the sources in r.after have caught up.
+// awaitOthers waits until each source in r.after has caught up, or has delivered nothing for the time `stalled`.
 func (r *openReader) awaitOthers(ctx context.Context) {
 	tick := time.NewTicker(stalled)
 	defer tick.Stop()

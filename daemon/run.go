@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	return errors.Join(err, d.Stop())
 }
 
-// work waits for requests to stop or reload, and for a failure.
+// work waits for requests to stop or reload, for changes of the configuration file, and for a failure.
 func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileWatch) error {
 	look := time.NewTicker(configPollInterval)
 	defer look.Stop()

@@ -64,8 +64,8 @@ func (c *collectingCore) newPoller(
 	return source.NewPoller(asked, poll, opts), nil
 }
 
-// askJobs returns the function that polls a scheduler for its jobs, and the name of the program that answers: squeue or
-// slurmrestd.
+// askJobs returns the function that polls a scheduler for its jobs, and the program or the address that it polls:
+// squeue, or slurmrestd's socket or URL.
 func (c *collectingCore) askJobs(
 	machine config.Cluster, s config.Source, options collector.Options,
 ) (target string, ask source.Ask, err error) {
@@ -85,7 +85,7 @@ func RestConfig(s config.Source) slurm.RestConfig {
 	return slurm.RestConfig{Socket: s.Socket, URL: s.URL, User: s.User, TokenFile: s.TokenFile, Timeout: s.Timeout}
 }
 
-// FactsTarget returns the name of the program or socket that is polled for facts.
+// FactsTarget returns, for messages, what is polled for facts: programs, or slurmrestd's socket or URL.
 func FactsTarget(s config.Source) string {
 	switch s.Format {
 	case config.FormatPBSFacts:

@@ -144,7 +144,7 @@ func (t *Tree) addUsers(shares []job.Share, at map[string]int32) {
 	}
 }
 
-// add adds a node below its parent.
+// add adds a node to the children of its nearest ancestor with a share of its own, and returns the node's index.
 func (t *Tree) add(n node) int32 {
 	n.above = n.parent
 	for n.above != root && t.nodes[n.above].asParent {

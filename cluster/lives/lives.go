@@ -142,7 +142,7 @@ func (f *folder) of(id string) *Life {
 	return nil
 }
 
-// begin begins a life with a submission or a requeue.
+// begin begins a life with a submission, the first record of a task of a waiting array, or a requeue.
 func (f *folder) begin(c *changes.Change) {
 	j := c.After
 	l := Life{ID: j.ID, Attempt: j.Attempt, Seq: j.Seq, Submit: j.Submit, Guessed: c.Event.Derived}

@@ -66,7 +66,7 @@ func parseRanges(list []byte) []indexRange {
 
 func (r indexRange) valid() bool { return r.first >= 1 && r.last >= r.first && r.step >= 1 }
 
-// count returns the number of indexes.
+// count returns the number of indexes, at most maxTasks.
 func count(ranges []indexRange) int {
 	var n int64
 	for _, r := range ranges {

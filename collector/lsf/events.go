@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// eventsHandler returns the handler of a record type of lsb.events. lsb.stream has most of these types too.
+// eventsHandler returns the handler of a record type of lsb.events. It returns nil for a known type without events.
+// lsb.stream has most of these types too.
 func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error) {
 	switch string(kind) {
 	case "JOB_NEW":

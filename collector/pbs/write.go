@@ -116,7 +116,8 @@ func appendKey(dst []byte, key string) []byte {
 	return append(dst, '=')
 }
 
-// appendPair appends a value like cpy_quote_value in accounting.c: with quotes if it has a space.
+// appendPair appends a key with its value, unless the value is empty. Like cpy_quote_value in accounting.c it quotes a
+// value that has a space.
 func appendPair(dst []byte, key, value string) []byte {
 	if value == "" {
 		return dst

@@ -430,7 +430,8 @@ func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	return nil // suspended, checkpointed, or not preempted after all
 }
 
-// updated reads "setting time_limit to 2 for JobId=20". It uses only settings for which an event has a field.
+// updated reads "setting time_limit to 2 for JobId=20". It uses only settings for which an event has a field, and the
+// priority: 0 holds the job, another priority releases it.
 func (p *logParser) updated(at time.Time, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("setting "))
 	what, rest, okTo := bytes.Cut(rest, []byte(" to "))
@@ -471,7 +472,8 @@ func (p *logParser) updated(at time.Time, rest []byte) error {
 	return nil
 }
 
-// valueOf returns the word after the first key.
+// valueOf returns the rest of the word that begins with a key such as "NodeList=". It returns false if the first place
+// of the key is inside a word.
 func valueOf(msg []byte, key string) ([]byte, bool) {
 	i := bytes.Index(msg, []byte(key))
 	if i < 0 || i > 0 && msg[i-1] != ' ' {

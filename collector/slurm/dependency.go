@@ -10,8 +10,8 @@ import (
 // after parses a dependency list of squeue and slurmrestd: "afterok:12(unfulfilled),afterany:13_*(unfulfilled)"
 // (_depend_list2str in src/slurmctld/job_mgr.c; a real Slurm 22.05). All parts separated by "," must be fulfilled, or
 // one of several separated by "?". shown is the job's own id. The result is a value of job.Attributes.After, such as
-// "12,13_*". It is empty if the job waits for nothing, and UnknownAfter for conditions that such a list cannot express:
-// alternatives, starts or failures of jobs.
+// "12,13_*". It is empty if the job waits for nothing, and UnknownAfter for conditions that such a list cannot express,
+// such as alternatives, starts or failures of jobs.
 func after(text, shown []byte) string {
 	switch string(text) {
 	case "", "(null)":

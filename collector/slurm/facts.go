@@ -99,7 +99,8 @@ func NewFacts(cfg FactsConfig) *Facts {
 	return f
 }
 
-// Ask runs the queries that are due. It returns an error if none of them returned facts.
+// Ask runs the queries that are due, and returns an event if the facts have changed. It returns an error if none of the
+// queries returned facts.
 func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	var a source.Answer
 	good := 0
@@ -144,7 +145,8 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 // factsRetry is the time until a failed query is repeated. It doubles with each failure, up to the usual interval.
 const factsRetry = time.Minute
 
-// due reports whether the query is due. It tolerates calls that come slightly early.
+// due reports whether the query is due. After a failure it may be due sooner than p.every. due tolerates calls that
+// come slightly early.
 func (p *part) due(now time.Time) bool {
 	wait := p.every
 	if p.failed > 0 {

@@ -95,7 +95,7 @@ func wordsRecord(line []byte) (record, error) {
 	}, nil
 }
 
-// barred makes a record from a line of sacctmgr or sshare, with fields separated by "|".
+// barred returns a function that makes a record from a line of sacctmgr or sshare, with fields separated by "|".
 func barred(fields []string) func(line []byte) (record, error) {
 	return func(line []byte) (record, error) {
 		got := bytes.Split(line, []byte("|"))

@@ -312,7 +312,8 @@ func assocLimits(found []assoc) (limits []job.Limit) {
 }
 
 // merge adds the bounds per user and per job of a user's association to s, which has the association's bounds on all
-// jobs together. Bounds per user and bounds on all jobs together are about the same jobs here.
+// jobs together. Bounds per user and bounds on all jobs together are about the same jobs here, so the tighter one
+// counts.
 func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l := s[gpuType]
 	if l == nil {

@@ -28,8 +28,8 @@ type general struct {
 // slurmdbd is the AccountingStorageType of a cluster that has associations, QOSs and shares.
 const slurmdbd = "accounting_storage/slurmdbd"
 
-// enforcement reads AccountingStorageEnforce, such as "associations,limits,qos" (slurm.conf(5)). limits and qos imply
-// associations, safe implies limits, and all is all of them.
+// enforcement reads AccountingStorageEnforce, such as "associations,limits,qos" (slurm.conf(5)). limits, qos and wckeys
+// imply associations, safe implies limits, and all is all of them.
 func enforcement(text []byte) job.Enforced {
 	var e job.Enforced
 	for word := range bytes.SplitSeq(bytes.ToLower(text), []byte(",")) {
@@ -101,7 +101,7 @@ func preemption(get record) *job.Preemption {
 	return &job.Preemption{By: by, Modes: flags(get("PreemptMode")), Exempt: duration(get("PreemptExemptTime"))}
 }
 
-// duration parses "1-00:00:00"; 0 for other texts.
+// duration parses a time such as "1-00:00:00". It returns 0 for a text that is no time.
 func duration(text []byte) time.Duration {
 	d, err := squeueLimit("", text)
 	if err != nil {
@@ -182,7 +182,7 @@ func memoryOf(text []byte) int64 {
 // name reads a name. Words for none give "".
 func (f *Facts) name(text []byte) string { return f.parser.known(text) }
 
-// names parses a list such as "a,b"; an empty list, ALL, NONE, N/A and (null) mean no restriction.
+// names parses a list such as "a,b" and sorts it; an empty list, ALL, NONE, N/A and (null) mean no restriction.
 func (f *Facts) names(text []byte) []string {
 	switch string(bytes.ToUpper(text)) {
 	case "", "ALL", "N/A", "NONE", "(NULL)":
@@ -206,7 +206,8 @@ type shares struct {
 // user in each account.
 var shareFields = [...]string{"Account", "User", "RawShares", "RawUsage", "FairShare", "LevelFS"}
 
-// readShares reads shares.
+// readShares reads the records of sshare. It rounds fair-share factors to hundredths, and stores an infinite level (of
+// a user without usage) as 0.
 func (f *Facts) readShares(each eachRecord) func() {
 	now := shares{at: f.asked}
 	each(func(get record) error {

@@ -321,7 +321,7 @@ func tresCount(tres []byte, kind string) int64 {
 		if n, ok := logtext.Digits(value); ok {
 			return n
 		}
-		n, err := strconv.ParseFloat(string(value), 64) // Slurm shortens large counts: 100K
+		n, err := strconv.ParseFloat(string(value), 64) // fails for a count that Slurm shortened, such as 100K
 		if err == nil && n >= 1 && n < maxProcs {
 			return int64(n)
 		}

@@ -55,7 +55,7 @@ func errRecord(field, want string) error {
 	return collector.Bad(collector.ReasonField, field, "%s", want)
 }
 
-// front parses the record up to the name and returns the text after "Name=".
+// front parses the record up to the name, and returns the job's own number and the text after "Name=".
 func (r *jobcompRecord) front(text []byte) (raw int64, rest []byte, ok bool) {
 	if rest, ok = bytes.CutPrefix(text, []byte("JobId=")); !ok {
 		return 0, nil, false

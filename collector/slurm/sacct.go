@@ -454,7 +454,7 @@ func firstCount(field string, texts ...[]byte) (int64, error) {
 	return 0, nil
 }
 
-// clockLimit reads "[DD-]HH:MM:SS".
+// clockLimit reads "[DD-]HH:MM:SS", or a word for no limit (noLimit).
 func clockLimit(field string, text []byte) (time.Duration, error) {
 	if len(text) == 0 || !isDigit(text[0]) {
 		return 0, noLimit(field, text)

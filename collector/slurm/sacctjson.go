@@ -87,7 +87,7 @@ type accountedTRES []struct {
 	Count float64 `json:"count"`
 }
 
-// text formats the list in the form of sacct -P. Memory is in MiB. A negative count means unknown.
+// text formats the list in the form of sacct -P. Memory is in MiB. Unknown counts, which are negative, are left out.
 func (l accountedTRES) text() (text []byte) {
 	for _, r := range l {
 		if !(r.Count >= 0 && r.Count < 1<<53) {
@@ -271,7 +271,8 @@ func (d *jobDocument) Next() ([]byte, int64, error) {
 	return text, line, nil
 }
 
-// skipTo reads up to the next list of jobs. It returns io.EOF at the end of the last document.
+// skipTo reads up to the next list of jobs, or to the end of the document if it has no further list. It returns io.EOF
+// after the last document.
 func (d *jobDocument) skipTo() error {
 	if !d.found {
 		if err := expect(d.decoder, '{'); err != nil {

@@ -122,7 +122,8 @@ func minutes(field string, b []byte) (time.Duration, error) {
 	return time.Duration(n) * time.Minute, nil
 }
 
-// noLimit accepts the words for no limit (time_unset2str and secs2time_str in src/common/parse_time.c).
+// noLimit returns nil for the words for no limit (time_unset2str and secs2time_str in src/common/parse_time.c), and an
+// error for other texts.
 func noLimit(field string, b []byte) error {
 	switch string(b) {
 	case "", "UNLIMITED", "INFINITE", "Partition_Limit", "NONE", "INVALID":

@@ -46,7 +46,8 @@ func (d *detector) good() {
 	d.recognized = true
 }
 
-// fruitless records a line that reported no job. reason is the reason of its error, "" if it had none.
+// fruitless records a line that reported no job, and tries other formats if there are many such lines. reason is the
+// reason of its error, "" if it had none.
 func (d *detector) fruitless(line *tail.Line, reason string) {
 	text := bytes.TrimSpace(line.Text)
 	if len(text) == 0 {
@@ -72,7 +73,7 @@ func (d *detector) fruitless(line *tail.Line, reason string) {
 	}
 }
 
-// keep adds a line to the sample.
+// keep adds a line to the sample. In a full sample the line replaces the oldest one.
 func (d *detector) keep(text []byte) {
 	if len(d.sample) < sampleLines {
 		d.sample = append(d.sample, bytes.Clone(text))

@@ -128,7 +128,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 // Close does nothing. It exists because readers of sources have it.
 func (p *Poller) Close() error { return nil }
 
-// await waits until the next call is due, or may be made early and is wanted.
+// await waits until the next call is due, or may be made early and has been wanted for the time p.soon().
 func (p *Poller) await(ctx context.Context) error {
 	for !p.opts.Ready() {
 		if err := pause(ctx, readyEvery); err != nil {

@@ -222,7 +222,8 @@ func byName(a, b string) int {
 	return cmp.Or(cmp.Compare(nb, na), cmp.Compare(key(a), key(b)), cmp.Compare(a, b))
 }
 
-// number returns the rotation number at the end of a name, -1 if there is none. Longer numbers are dates.
+// number returns the rotation number at the end of a name, -1 if there is none. Numbers of more than five digits are
+// dates, for which it returns -1 too.
 func number(path string) int {
 	ext := strings.TrimPrefix(filepath.Ext(key(path)), ".")
 	n, err := strconv.Atoi(ext)

@@ -143,7 +143,8 @@ func (t *Tailer) leaveAlone(f, of *file) {
 	t.problem(f.cand.path, 0, Copied, fmt.Errorf("a copy of %s, whose lines are known: not read", of.cand.path))
 }
 
-// original returns the known file of which f is a copy. p is the head of f.
+// original returns the known file of which f is a copy, and how far they match; nil and noMatch if there is none. p is
+// the head of f.
 func (t *Tailer) original(f *file, p *fileHead) (*file, contentMatch) {
 	for _, k := range t.files {
 		if k == f || k.Copy || k.HeadLen == 0 {
@@ -217,7 +218,8 @@ func (t *Tailer) truncated(f *file) {
 	t.order()
 }
 
-// continuation searches the listed files for a copy of f's past content.
+// continuation searches the listed files for a copy of f's past content. If a file is renamed meanwhile, it lists the
+// files again, up to 7 times. It also returns the last listing.
 func (t *Tailer) continuation(f *file) (g *file, listed []candidate) {
 	for range 8 {
 		listed = t.scanListing().files

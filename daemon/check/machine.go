@@ -95,7 +95,8 @@ func (c *checker) clock() {
 	}
 }
 
-// inotify reports whether there are enough inotify watches. Without them the daemon polls the files.
+// inotify reports whether a user may have enough inotify instances and watches. Without them the daemon polls the
+// files.
 func (c *checker) inotify() {
 	need := 0
 	for i := range c.cfg.Clusters {

@@ -83,7 +83,7 @@ func schedulerHint(s *config.Source) string {
 	return "run it by hand as the daemon's user; set the source's command if it is not in the PATH"
 }
 
-// target returns the name of the program that a source polls, and the function that polls it.
+// target returns the program or the address that a source polls, and the function that polls it.
 func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	if s.IsPolledForFacts() {
 		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, func() *job.Facts { return nil })

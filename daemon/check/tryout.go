@@ -109,7 +109,7 @@ func newTrial(name, cluster, format string, now time.Time) *trial {
 	}
 }
 
-// event counts an event.
+// event counts an event, and adds its attributes to those of its job.
 func (t *trial) event(ev *job.Event) {
 	t.Events++
 	t.kinds[ev.Kind]++

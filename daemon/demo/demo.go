@@ -203,8 +203,8 @@ clusters:
 	return d, nil
 }
 
-// follow runs the cluster at the pace of the simulated clock and reports the state. It ends when ctx ends or the time
-// is over.
+// follow runs the cluster at the pace of the simulated clock and reports the state. It ends when ctx ends, after the
+// time o.For, or when the daemon or the cluster fails.
 func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock *simulatedClock) error {
 	if o.For > 0 {
 		var cancel context.CancelFunc

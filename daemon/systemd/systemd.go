@@ -57,7 +57,7 @@ func New(log *zap.Logger) *Manager {
 	return m
 }
 
-// Start calls start. Until start returns, it reports the status doing and extends the start timeout.
+// Start calls start. Until start returns, it reports the status `doing` and extends the start timeout.
 func (m *Manager) Start(doing string, start func() error) error {
 	message := fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=%s", extendBy.Microseconds(), doing)
 	m.send(message)
@@ -128,7 +128,7 @@ func (m *Manager) send(message string) {
 	}
 }
 
-// every calls do after each period until end is called. end waits until a running call returns.
+// every calls `do` after each period until end is called. end waits until a running call returns.
 func every(period time.Duration, do func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

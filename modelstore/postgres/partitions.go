@@ -178,7 +178,7 @@ func makeMonth(ctx context.Context, tx pgx.Tx, space int32, m month) (made bool,
 	return err == nil, err
 }
 
-// months returns the months of a space whose tables the role may drop, in order.
+// months returns, in order, the months for which the space has a table that the role may drop.
 func months(ctx context.Context, tx pgx.Tx, space int32) ([]month, error) {
 	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_catalog.pg_inherits i
 		JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid

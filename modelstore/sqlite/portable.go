@@ -103,7 +103,8 @@ func (w *batch) load(entries []modelstore.Entry, upTo int64) (int64, error) {
 	return newest, err
 }
 
-// replaceBadLines replaces all bad lines by the given ones. ever is the number of bad lines that were ever committed.
+// replaceBadLines replaces all bad lines by the given ones; without lines it changes nothing. ever is the number of bad
+// lines that were ever committed.
 func (w *batch) replaceBadLines(lines []modelstore.BadLine, ever int64) error {
 	if len(lines) == 0 {
 		return nil

@@ -56,8 +56,8 @@ func (s *Store) setAside(reason error) error {
 	return nil
 }
 
-// freeName returns name if no file has this name. Otherwise it returns the first unused name of name-2, name-3 and so
-// on.
+// freeName returns name if no file has this name, alone or with -wal or -shm after it. Otherwise it returns the first
+// unused name of name-2, name-3 and so on.
 func freeName(name string) (string, error) {
 	for try, n := name, 2; ; n++ {
 		found := false
@@ -116,7 +116,8 @@ func checkHeader(path string, size int64) error {
 	return nil
 }
 
-// checkAndMigrate writes the WAL that a dead process left into the file, checks the file, and updates the schema.
+// checkAndMigrate writes the WAL that a dead process left into the file, and updates the schema. If mustCheck says so,
+// it checks the whole file.
 func (s *Store) checkAndMigrate(ctx context.Context) error {
 	var busy, frames, moved int64
 	if err := s.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {

@@ -151,7 +151,8 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// openOrRecover opens the file. If the file is damaged, openOrRecover renames it and opens a new one.
+// openOrRecover opens the file and names this process in the lock file. If the file is damaged, openOrRecover renames
+// it and opens a new one.
 func (s *Store) openOrRecover(ctx context.Context) error {
 	err := s.openFile(ctx)
 	if errors.Is(err, modelstore.ErrCorrupt) && ctx.Err() == nil {

@@ -26,7 +26,8 @@ func checkpoints(t *testing.T, p Place) {
 	equal(t, "checkpoints", got, map[string][]byte{"a": {0, 255}, "b": []byte("new")})
 }
 
-// MakeModel returns a saved model with size bytes. The bytes differ for every name and number.
+// MakeModel returns a saved model with size bytes. The bytes depend on the name, and from the second one on also on the
+// number.
 func MakeModel(name string, seq int64, size int) modelstore.SavedModel {
 	data := make([]byte, size)
 	for i := range data {

@@ -100,7 +100,8 @@ func Copy(ctx context.Context, target, source modelstore.Portable, progress func
 	return got, target.SetMeta(ctx, UnfinishedKey, "")
 }
 
-// begin checks that the target is empty or has a part of the same copy, and marks it as incomplete.
+// begin checks that the target is empty or has a part of the same copy, and marks it as incomplete. It returns the
+// mark.
 func begin(ctx context.Context, target, source modelstore.Portable, last int64) (string, error) {
 	rows, err := source.CountRows(ctx, modelstore.RowQuery{})
 	if err != nil {
