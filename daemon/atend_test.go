@@ -9,7 +9,7 @@ import (
 )
 
 // TestLogOfEndsComesAfter proves that no forecast is lost if a log of jobcomp is read beside slurmctld.log, however
-// long slurmctld.log is: the ledger has as many rows as with slurmctld.log alone.
+// long slurmctld.log is: the ledger has at least as many rows as with slurmctld.log alone.
 func TestLogOfEndsComesAfter(t *testing.T) {
 	t.Parallel()
 	testdata := func(name string) string {

@@ -106,7 +106,7 @@ func (r *running) holds() string {
 		k.Bad, histories, inForce)
 }
 
-// kth returns the first lines of KTH-SP2, or all of them in long tests.
+// kth returns the first 1,200 lines of KTH-SP2, or all of them in long tests.
 func kth(t testing.TB) []byte {
 	t.Helper()
 	file, err := os.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"))

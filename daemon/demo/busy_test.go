@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMorning proves that the demonstration begins at 11 o'clock UTC of a past Tuesday to Friday, at most three days
+// TestMorning proves that the demonstration begins at 11 o'clock UTC of a past Tuesday to Friday, less than four days
 // ago.
 func TestMorning(t *testing.T) {
 	first := time.Date(2026, 3, 2, 0, 30, 0, 0, time.UTC) // a Monday
