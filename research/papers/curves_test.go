@@ -57,9 +57,10 @@ func TestDepthReadings(t *testing.T) {
 	}
 	// If 104 replaces 100, then 109 is within 5 % of the value in the stack, although it is not within 5 % of 100. In
 	// the second case 95 is within 5 % of 100, but 100 is not within 5 % of 95.
-	if a, b := (&depthReading{}).depth([]float64{100, 104, 109}), (&depthReading{renew: true}).depth([]float64{100, 104,
-		109}); a != 0 || b != 0 {
-		t.Errorf("%v, %v", a, b)
+	kept, renewed := depthReading{missAtEnd: true}, depthReading{missAtEnd: true, renew: true}
+	values = []float64{100, 104, 109}
+	if a, b := kept.depth(values), renewed.depth(values); a != 1./3 || b != 0 {
+		t.Errorf("with the value kept %v, want 1/3; with the value renewed %v, want 0", a, b)
 	}
 	down := depthReading{missAtEnd: true, from: 1}
 	up := depthReading{missAtEnd: true, from: 1, ofValue: true}
