@@ -8,10 +8,9 @@
 // in the server's local time, where the message of most types is a list of key=value pairs. docs/formats/pbs.md
 // explains which fields are read, and why.
 //
-// Sources: the record types are those of src/include/acct.h, and the keys and their order those of
-// src/server/accounting.c, of OpenPBS (github.com/openpbs/openpbs, 2021) and of Torque
-// (github.com/adaptivecomputing/torque); the page "Accounting Records" of the Torque administrator guide
-// (docs.adaptivecomputing.com) has Torque's subset.
+// Sources: src/include/acct.h has the record types, and src/server/accounting.c the keys and their order, both in
+// OpenPBS (github.com/openpbs/openpbs, 2021) and in Torque (github.com/adaptivecomputing/torque). The page "Accounting
+// Records" of the Torque administrator guide (docs.adaptivecomputing.com) has Torque's subset.
 package pbs
 
 import (

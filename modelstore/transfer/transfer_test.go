@@ -60,8 +60,8 @@ func space(t testing.TB, url, name string) modelstore.Portable {
 	return s
 }
 
-// fill writes data of every kind: ignored and pruned numbers, two snapshots, more bad lines than are kept, and texts
-// that are not UTF-8.
+// fill writes data of every kind: entries that the store ignores, whose numbers stay unused; entries that are pruned at
+// the end; two snapshots; more bad lines than are kept; and texts that are not UTF-8.
 func fill(t testing.TB, s modelstore.Store) {
 	t.Helper()
 	ctx := t.Context()

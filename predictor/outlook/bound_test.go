@@ -85,8 +85,8 @@ func (c *cluster) burst(jobs int) {
 }
 
 // TestWaitingJobsCameFromSomewhere proves that no simulated future and no served level has more waiting jobs, or more
-// waiting work, than exist and arrive. The states and seeds are random. They come after little learning, and after
-// hours in which hundreds of jobs came at once.
+// waiting work, than exist and arrive. The states are random. The forecasters, one for each of four seeds, have learnt
+// little before: from a few days in which hundreds of jobs may come at once.
 func TestWaitingJobsCameFromSomewhere(t *testing.T) {
 	for seed := range uint64(4) {
 		o := small()

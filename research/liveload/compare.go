@@ -13,10 +13,10 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// ReplayDayOne replays the recordings of DayOne for one seed, which are in the folder from: the journals of its three
-// daemons. For the daemon with history it imports the history before the first request. If no daemon imported the
-// history in the recording, the journal of the daemon without history is used for both. ReplayDayOne writes the three
-// runs to the folder to.
+// ReplayDayOne replays the journals that DayOne recorded for one seed in the folder from. It writes three runs to the
+// folder to: of the daemon that followed from the start, of the one without history, and of the one with history, for
+// which it imports the history before the first request. If the recording has no daemon with history, that run replays
+// the journal of the daemon without history.
 func ReplayDayOne(ctx context.Context, from, to string) error {
 	late := taughtDir
 	if _, err := os.Stat(filepath.Join(from, late, databaseFile)); os.IsNotExist(err) {

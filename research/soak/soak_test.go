@@ -225,8 +225,8 @@ func TestDiffEach(t *testing.T) {
 	}
 }
 
-// TestLogEndsInItsPlace proves that after end a file with the name of the log exists, even if the writer was still
-// using a renamed file. Without that file the daemon would not be ready.
+// TestLogEndsInItsPlace proves that a file with the name of the log exists after a call of end, even if the writer was
+// still using a renamed file. Without that file the daemon would not be ready.
 func TestLogEndsInItsPlace(t *testing.T) {
 	l, err := newLogs(t.TempDir(), "mixed", 1)
 	if err != nil {

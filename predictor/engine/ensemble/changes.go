@@ -91,7 +91,7 @@ type scope struct {
 	losses  *drift.Detector
 	earned  float64 // sum of AddScore's amounts since the last update of covers
 	decided int     // number of levels decided since then
-	calm    int     // the scope's number of waits from which on it may learn faster again
+	calm    int     // the value of waits from which on a change makes the scope learn faster again
 	waits   int     // waits learnt so far
 }
 
