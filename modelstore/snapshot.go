@@ -54,8 +54,8 @@ func (s *Snapshot) Write(put func(part string, piece []byte) error) (sum [sha256
 		switch {
 		case failed != nil:
 			return sum, failed
-		case err == nil && size != passed:
-			err = fmt.Errorf("it has %d bytes instead of %d", passed, size)
+		case err == nil:
+			err = checkSize(passed, size)
 		}
 		if err != nil {
 			return sum, &EncodeError{name, err}
@@ -64,6 +64,14 @@ func (s *Snapshot) Write(put func(part string, piece []byte) error) (sum [sha256
 	h.Write(b)
 	h.Sum(sum[:0])
 	return sum, nil
+}
+
+// checkSize returns an error if an Encoder has not passed as many bytes as it announced.
+func checkSize(passed, announced int) error {
+	if passed != announced {
+		return fmt.Errorf("it has %d bytes instead of %d", passed, announced)
+	}
+	return nil
 }
 
 // Sum returns the checksum of a snapshot that has no Encoders, see Write.
@@ -91,6 +99,9 @@ func (s *Snapshot) Encoded() (*Snapshot, error) {
 		}
 		data := make([]byte, 0, size)
 		if err := write(func(piece []byte) error { data = append(data, piece...); return nil }); err != nil {
+			return nil, &EncodeError{name, err}
+		}
+		if err := checkSize(len(data), size); err != nil {
 			return nil, &EncodeError{name, err}
 		}
 		out.Parts[name] = data

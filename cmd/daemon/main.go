@@ -144,6 +144,7 @@ func runDaemon(cmd *cobra.Command) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		go softlimit.Hold(limited, softLimit)
 	}
+	go softlimit.DropUnused(limited)
 	cfg, err := config.Load("", cmd.Flags())
 	if err != nil {
 		return usageError{err}
