@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -31,7 +32,7 @@ func TestLargePools(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(5, 5))
-	aged, making := false, 0
+	aged, making, futures := false, 0, map[int]bool{}
 	var waiting, running []uint64
 	for i := range sized(450, 900) {
 		clock += rng.ExpFloat64() * 4
@@ -40,6 +41,10 @@ func TestLargePools(t *testing.T) {
 		case i%3 == 0:
 			r := track.Request{Queue: "long", User: "u3", Procs: 1 + rng.IntN(40), Limit: 60 * float64(1+rng.IntN(100))}
 			v := e.View(clock)
+			waits, undisturbed := v.Futures().Waits(&r, nil), plain.View(clock).Futures().Waits(&r, nil)
+			if futures[len(waits)] = true; !slices.Equal(waits, undisturbed) {
+				t.Fatalf("step %d: %d futures, undisturbed %d, or other waits", i, len(waits), len(undisturbed))
+			}
 			got, want := v.Forecast(&r), plain.Submit(clock, id, r)
 			if restored := e.Submit(clock, id, r); !same(got, want) || !same(restored, want) {
 				t.Fatalf("step %d: view %+v, restored %+v, undisturbed %+v", i, got, restored, want)
@@ -76,9 +81,9 @@ func TestLargePools(t *testing.T) {
 			e = fresh
 		}
 	}
-	if !aged || making < 3 || plain.ensemble.Kept == nil {
-		t.Fatalf("aged %v, saved %d times while tables were made, copied %v: the test shows little", aged, making,
-			plain.ensemble.Kept != nil)
+	if !aged || making < 3 || plain.ensemble.Kept == nil || len(futures) < 2 {
+		t.Fatalf("aged %v, saved %d times while tables were made, copied %v, futures %v: the test shows little", aged,
+			making, plain.ensemble.Kept != nil, futures)
 	}
 	v := plain.View(clock)
 	data, err := v.MarshalBinary()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -19,6 +21,11 @@ type SurfaceOptions struct {
 	Seed     uint64
 	Ranked       // rank of the requests, for policies by priority, and the inputs that change it
 	Behind   int // see Request.Behind
+
+	// If Enough is not nil, it may end the simulation before all Replicas: they are simulated in batches of Batch, and
+	// Enough gets the surface after each batch but the last, without the tables for Quantile. Its result should depend
+	// on that surface only. Then the number of replicas does not depend on workers either.
+	Enough func(s *Surface) bool
 
 	// Most is the largest size that the queue accepts, 0 for all sizes that the pool ever has.
 	Most int
@@ -76,24 +83,19 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	if o.Coarse {
 		coarse = CoarseSizes(most)
 	}
-	all, err := simulator.HurriedReplicas(ctx, o.Replicas*(1+len(state.Gates)), o.Workers, o.Hurry, o.Seed,
-		func() *player { return new(player) },
-		func(p *player, i int, _ *rand.Rand) (played, error) {
-			gate := noGate + int8(i/o.Replicas) //nolint:gosec // at most mostGates
-			return p.play(&c, &o, most, coarse, i%o.Replicas, gate)
-		})
-	if err != nil {
-		return nil, err
+	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit, Gates: state.Gates},
+		courses: make([][][]step, 1+len(state.Gates))}
+	n := o.Replicas
+	if o.Enough != nil {
+		n = Batch
 	}
-	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit, Gates: state.Gates}}
-	for i := range all {
-		if i%o.Replicas == 0 {
-			s.courses = append(s.courses, nil)
+	scratch := newPlayers(o.Workers)
+	for {
+		if err := s.extend(ctx, &c, &o, coarse, scratch, min(n, o.Replicas-s.Replicas())); err != nil {
+			return nil, err
 		}
-		last := len(s.courses) - 1
-		s.courses[last] = append(s.courses[last], all[i].steps)
-		if last == 0 {
-			s.starts = append(s.starts, all[i].starts)
+		if s.Replicas() == o.Replicas || o.Enough(s) {
+			break
 		}
 	}
 	// With gates there is no grid, because the next larger limit may have another gate.
@@ -102,6 +104,30 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 		s.fill()
 	}
 	return s, nil
+}
+
+// Batch is the number of replicas after which SurfaceOptions.Enough decides whether further ones are needed.
+const Batch = 8
+
+// extend simulates the next n replicas, for requests without a gate and for those of each gate.
+func (s *Surface) extend(ctx context.Context, c *scene, o *SurfaceOptions, coarse []int, scratch *players,
+	n int) error {
+	from := s.Replicas()
+	scratch.used.Store(0)
+	all, err := simulator.HurriedReplicas(ctx, n*len(s.courses), o.Workers, o.Hurry, o.Seed, scratch.next,
+		func(p *player, i int, _ *rand.Rand) (played, error) {
+			gate := noGate + int8(i/n) //nolint:gosec // at most mostGates
+			return p.play(c, o, s.capacity, coarse, from+i%n, gate)
+		})
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if s.courses[i/n] = append(s.courses[i/n], all[i].steps); i < n {
+			s.starts = append(s.starts, all[i].starts)
+		}
+	}
+	return nil
 }
 
 // CoarseSizes returns rising sizes up to that of a machine: powers of two, one and a half times these, and the
@@ -121,6 +147,23 @@ type player struct {
 	machine machine
 	probe   envelope
 }
+
+// players has the scratch memory of all goroutines. Successive batches use the same memory.
+type players struct {
+	all  []player
+	used atomic.Int64 // number of goroutines of the present batch
+}
+
+// newPlayers returns the memory of that many workers (0 for the number of cores), and of one more for a hurry.
+func newPlayers(workers int) *players {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return &players{all: make([]player, workers+1)}
+}
+
+// next returns the memory of one more goroutine.
+func (p *players) next() *player { return &p.all[p.used.Add(1)-1] }
 
 // played holds the results of a replica.
 type played struct {

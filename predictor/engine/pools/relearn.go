@@ -1,6 +1,6 @@
 package pools
 
-// replicas is the number of futures of a forecast at a submission.
+// replicas is the number of futures of a forecast at a submission, and the maximum number of futures of a table.
 const replicas = 24
 
 // relearn is the number of starts after which the learnt pools and policies are taken over again.
@@ -16,5 +16,8 @@ func (m *Machine) relearn() {
 
 // QuantileOf returns a quantile of sorted values.
 func QuantileOf(sorted []float64, level float64) float64 {
-	return sorted[min(len(sorted)-1, int(level*float64(len(sorted))))]
+	return sorted[orderOf(len(sorted), level)]
 }
+
+// orderOf returns the index of a quantile among n sorted values.
+func orderOf(n int, level float64) int { return min(n-1, int(level*float64(n))) }

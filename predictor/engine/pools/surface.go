@@ -319,18 +319,21 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	for i := range planned.Waiting {
 		planned.Waiting[i].Law = nil
 	}
-	out, counted := map[string]*waitSurface{}, newCensus(at, f)
+	out, counted, enough := map[string]*waitSurface{}, newCensus(at, f), &precision{facts: f, levels: levels}
 	tableAt := func(rank, tables int) *waitSurface {
 		o := forward.SurfaceOptions{
 			Replicas: min(replicas, max(8, 2*replicas/tables)), Workers: max(1, cores-1), Hurry: hurry, Seed: 1,
 			Ranked: forward.Ranked{Rank: rank}, Behind: state.Behind(rank), Plain: true, Coarse: true,
 			Starts: PivotStarts,
 		}
+		if tables == 1 { // otherwise all tables have the same futures, so that waits in two of them can be compared
+			o.Enough = enough.isEnough
+		}
 		waits, err := forward.NewSurface(context.Background(), &state, o)
 		if err != nil {
 			return nil
 		}
-		o.Replicas, o.Starts = 1, 0
+		o.Replicas, o.Starts, o.Enough = 1, 0, nil
 		plan, err := forward.NewSurface(context.Background(), &planned, o)
 		if err != nil {
 			plan = nil
