@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// TestBatches proves that replicas that are simulated in batches are the first of those that are simulated at once, with
-// gates too. It also proves that Enough ends the simulation, at the latest after all replicas.
+// TestBatches proves that replicas that are simulated in batches are the first of those that are simulated at once,
+// with gates too. It also proves that Enough ends the simulation, at the latest after all replicas.
 func TestBatches(t *testing.T) {
 	const all = 20
 	gated := busy()
