@@ -65,8 +65,8 @@ const clockVersion = 1
 // committed together with the events that it corrected.
 func clockKey(sourceName string) string { return sourceName + "/.clock" }
 
-// judged returns how many events at the beginning of a delivery have a judgement already, because the process was
-// killed after it had read them before.
+// judged returns how many events at the beginning of a delivery have a judgement already. An earlier process judged
+// these events, and was killed before the next checkpoint.
 func (c *eventClock) judged(d *source.Delivery) int {
 	n := -c.taken
 	for i := range c.state.Open {

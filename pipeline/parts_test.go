@@ -198,8 +198,8 @@ func TestPartsOfWaits(t *testing.T) {
 		}
 	}
 	// Ann's second job was blocked from its submission to its start, although the first listing showed another reason.
-	// Eve's job was blocked until its eligible time, which Slurm reported later. Bob's job was blocked from the listing
-	// that showed it as held until its eligible time.
+	// Eve's job was blocked until its eligible time, which Slurm reported later. Bob's job was blocked from the first
+	// listing that showed it as held; this ended at its eligible time.
 	want := map[string]partsOf{
 		"1": {0, 0, "resources", ""}, "2": {0, 0, "resources", ""}, "8": {0, 0, "resources", ""},
 		"3": {690, 690, "limit", "QOSMaxCpuPerUserLimit"},

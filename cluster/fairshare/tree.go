@@ -27,8 +27,8 @@ type association struct{ account, user string }
 
 // node is an account, or a user in one.
 type node struct {
-	// parent is the account directly above. above is the nearest account above that is not treated as its parent
-	// (asParent). The root has neither.
+	// parent is the account directly above. above is the nearest account above that has a share of its own, which is
+	// one without asParent. The root has neither.
 	parent, above int32
 	share         int32 // raw shares
 	asParent      bool

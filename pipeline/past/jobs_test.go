@@ -163,8 +163,8 @@ func TestTrim(t *testing.T) {
 		}
 		left := int64(6 - 2*c.first)
 		if got.First != c.first || got.Events != left || got.Submissions != left || got.From.Unix() != int64(c.from) {
-			t.Errorf("before %d, at most %d: %+v, want chunk %d, %d events from %d", c.before, c.most, got, c.first, left,
-				c.from)
+			t.Errorf("before %d, at most %d: %+v, want chunk %d, %d events from %d", c.before, c.most, got, c.first,
+				left, c.from)
 		}
 		if c.first == 0 && got != whole {
 			t.Errorf("before %d: not the same description, though nothing was dropped", c.before)

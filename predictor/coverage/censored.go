@@ -168,7 +168,7 @@ func (c OutcomeCounts) Decided() int64 { return c.Known() + c.Censored }
 // Known returns the number of decided submissions that were not censored.
 func (c OutcomeCounts) Known() int64 { return c.Below + c.Tied + c.Missed }
 
-// UpTo returns the number of submissions that started by their quantile rounded up.
+// UpTo returns the number of submissions whose wait was at most their quantile, rounded up.
 func (c OutcomeCounts) UpTo() int64 { return c.Below + c.Tied }
 
 // Interval returns the shares of the known outcomes, unweighted; [0, 1] if there are none.

@@ -120,9 +120,9 @@ func TestDependencyOnAnotherPool(t *testing.T) {
 	}
 }
 
-// TestSubmissionAfterAJobOfAnotherPool submits a job that depends on one that runs in another pool, where its own pool is
-// nearly full for a long time. It proves that the job waits only until the other one has ended, at the latest at its
-// limit: the other one needs no processors of the full pool.
+// TestSubmissionAfterAJobOfAnotherPool submits a job that depends on one that runs in another pool. Its own pool is
+// nearly full for a long time. The test proves that the job waits only until the other one has ended, at the latest at
+// its limit: the other one needs no processors of the full pool.
 func TestSubmissionAfterAJobOfAnotherPool(t *testing.T) {
 	e := quick(t, Config{Capacity: 200})
 	for _, q := range []string{"q", "r"} {

@@ -106,7 +106,8 @@ func equalParts(all amounts, n int) []amounts {
 	return out
 }
 
-// close finds the nodes of outages by the documentation of package forward.
+// close chooses the nodes that each outage takes, and closes them, by the rules in the comments of package forward (see
+// nodeScene.close).
 func (n *naiveNodes) close() {
 	used := map[int]bool{}
 	for _, j := range n.jobs {

@@ -173,8 +173,8 @@ func (c *Calc) choose() string {
 		g = gcd(g, n)
 		squares += float64(n) * float64(n)
 	}
-	// Nearly all probability lies within about 15 standard deviations at the end, 10 on average. A standard deviation
-	// is at most sqrt(squares)/2.
+	// After the last job nearly all probability lies within about 15 standard deviations of the sum. Averaged over the
+	// jobs it is about 10, because the range grows with each job. A standard deviation is at most sqrt(squares)/2.
 	const evaluations, width = 32, 10
 	states := 1 + min(float64(c.need), float64(total-c.need), width*math.Sqrt(squares)/2)/float64(max(g, 1))
 	if float64(len(c.held))*states*evaluations <= float64(limit) {

@@ -16,8 +16,9 @@ const (
 	// proportional to the slot's weight. The paper rejects it: its cycle is too flat and too late, because the length
 	// of a gap depends only on the slot where it begins.
 	ExpectedInterarrival
-	// ExpectedSlots makes the mean interarrival time in each slot proportional to an expected number of slots to the next
-	// arrival. In this expectation the probability of each slot is multiplied by its weight. The paper's formula has a mistake, see [ArrivalParams.SlotShapes].
+	// ExpectedSlots makes the mean interarrival time in each slot proportional to an expected number of slots to the
+	// next arrival. In this expectation the probability of each slot is multiplied by its weight. The paper's formula
+	// has a mistake, see [ArrivalParams.SlotShapes].
 	ExpectedSlots
 )
 

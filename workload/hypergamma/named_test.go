@@ -181,8 +181,9 @@ func TestRejectedMethodsAreWorse(t *testing.T) {
 	}
 }
 
-// TestExpectedInterarrivalShapes proves the expectation of the first rejected method by its formula: in each slot the
-// median interarrival e^(alpha beta) is about the original over the slot's weight.
+// TestExpectedInterarrivalShapes checks the shapes of ExpectedInterarrival, the first of the two methods that the paper
+// rejects, by its formula: in each slot e^(alpha beta), about the median interarrival time, is the original value over
+// the slot's weight.
 func TestExpectedInterarrivalShapes(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	shapes, err := p.SlotShapes(hypergamma.ExpectedInterarrival)
