@@ -271,8 +271,9 @@ func fitSpots(spots []spot) (Fit, error) {
 	if f.First.Mean() > f.Second.Mean() {
 		f.First, f.Second, f.P = f.Second, f.First, 1-f.P
 	}
+	logProb := f.logDensity()
 	for _, s := range spots {
-		f.LogLikelihood += s.w * f.LogProb(s.x)
+		f.LogLikelihood += s.w * logProb(s.x)
 	}
 	f.KS = ksSpots(spots, all.n, f.CDF)
 	return f, nil
@@ -280,10 +281,18 @@ func fitSpots(spots []spot) (Fit, error) {
 
 // ksSpots returns D of the paper's section 3.3.1 for sorted values with counts.
 func ksSpots(spots []spot, n float64, cdf func(float64) float64) (d float64) {
+	return ksBelow(math.Inf(1), spots, n, cdf)
+}
+
+// ksBelow returns D if it is below the limit. Otherwise it may return early, with any value from the limit to D.
+func ksBelow(limit float64, spots []spot, n float64, cdf func(float64) float64) (d float64) {
 	below := 0.0
 	for _, s := range spots {
 		f := cdf(s.x)
 		d = max(d, f-below/n, (below+s.w)/n-f)
+		if d >= limit {
+			return d
+		}
 		below += s.w
 	}
 	return d

@@ -52,7 +52,9 @@ func (f *ModelFit) KeepWork(j Jobs) (Params, error) {
 	groups.aim()
 	p.Runtime.Groups = groups.laws(1)
 	off := groups.work / p.meanWork()
-	p.Runtime.Groups = groups.laws(off / min(max(off, 1-meanSlack), 1+meanSlack))
+	if factor := off / min(max(off, 1-meanSlack), 1+meanSlack); factor != 1 {
+		p.Runtime.Groups = groups.laws(factor)
+	}
 	return p, nil
 }
 
@@ -249,7 +251,7 @@ func (g *GroupLaw) keepMean(mean, limit float64, spots []spot, n float64) (dista
 	distance = math.Inf(1)
 	try := func(low, high float64, change func(x float64) GroupLaw) {
 		if c, ok := matchMean(mean, low, high, change); ok {
-			if d := ksSpots(spots, n, c.cdf); d < distance {
+			if d := ksBelow(distance, spots, n, c.cdf()); d < distance {
 				best, distance = c, d
 			}
 		}
@@ -268,7 +270,7 @@ func (g *GroupLaw) keepMean(mean, limit float64, spots []spot, n float64) (dista
 	}
 	*g = best
 	if math.IsInf(distance, 1) {
-		return ksSpots(spots, n, best.cdf)
+		return ksSpots(spots, n, best.cdf())
 	}
 	return distance
 }
@@ -292,24 +294,27 @@ func matchMean(mean, low, high float64, change func(x float64) GroupLaw) (GroupL
 	return c, math.Abs(c.mean()/mean-1) < .01 && checkCap(c.MaxLog, c.Law.First, c.Law.Second) == nil
 }
 
-// cdf returns Pr{X <= x} for the ln seconds of the jobs that are not short.
-func (g *GroupLaw) cdf(x float64) float64 {
-	switch {
-	case x >= g.MaxLog:
-		return 1
-	case g.Ends:
-		return g.Law.CDF(x)
+// cdf returns the function Pr{X <= x} for the ln seconds of the jobs that are not short.
+func (g *GroupLaw) cdf() func(x float64) float64 {
+	all := 1.0
+	if !g.Ends {
+		all = g.Law.CDF(g.MaxLog)
 	}
-	return g.Law.CDF(x) / g.Law.CDF(g.MaxLog)
+	return func(x float64) float64 {
+		if x >= g.MaxLog {
+			return 1
+		}
+		return g.Law.CDF(x) / all
+	}
 }
 
 // mean returns the mean runtime in seconds of the jobs that are not short.
 func (g *GroupLaw) mean() float64 {
 	const parts, points = 32, 8
-	sum := 0.0
+	sum, logProb := 0.0, g.Law.logDensity()
 	for i := range parts {
 		from, to := g.MaxLog*float64(i)/parts, g.MaxLog*float64(i+1)/parts
-		sum += quad.Fixed(func(x float64) float64 { return math.Exp(x + g.Law.LogProb(x)) }, from, to, points, nil, 0)
+		sum += quad.Fixed(func(x float64) float64 { return math.Exp(x + logProb(x)) }, from, to, points, nil, 0)
 	}
 	below := g.Law.CDF(g.MaxLog)
 	if g.Ends {
