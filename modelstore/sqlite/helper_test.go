@@ -160,9 +160,12 @@ func TestKill(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	rounds := 20
-	if testing.Short() {
+	rounds := 10
+	switch {
+	case testing.Short():
 		rounds = 3
+	case os.Getenv("WAITCAST_LONG") != "":
+		rounds = 40
 	}
 	for round := range rounds {
 		cmd, output, _ := startHelper(t, "commit", path)
