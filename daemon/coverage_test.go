@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/testprogram"
 )
 
 // series returns the values of the page of metrics by name and labels.
@@ -148,11 +148,7 @@ func compareMetrics(t *testing.T, answer *wire.Accuracy, series map[string]float
 // compareCommand compares the output of the command with the answer of the interface.
 func compareCommand(t *testing.T, d *running, answer *wire.Accuracy) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "waitcast")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", program, "../cmd/waitcast").
-		CombinedOutput(); err != nil {
-		t.Fatalf("building the command: %v\n%s", err, out)
-	}
+	program := testprogram.Build(t, "../cmd/waitcast")
 	run := func(args ...string) []byte {
 		args = append([]string{"accuracy", "--url", "http://" + d.Addr().String(), "--since", "2026-01-01", "--limit",
 			"10000"}, args...)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/internal/testprogram"
 )
 
 var forecast = regexp.MustCompile(`^waitcast: this job would probably start (at once|in [\dhdmin ]+) \(90 %: (within ` +
@@ -124,11 +126,7 @@ func (c *cluster) provesTerminal(url string) {
 // provesWaitcast proves that the plugin uses the command waitcast if curl is missing.
 func (c *cluster) provesWaitcast(url string) {
 	t := c.t
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "waitcast"), "../../cmd/waitcast")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building waitcast: %v\n%s", err, out)
-	}
+	bin := filepath.Dir(testprogram.Build(t, "../../cmd/waitcast"))
 	for _, name := range []string{"timeout", "sh"} {
 		path, err := exec.LookPath(name)
 		if err != nil {

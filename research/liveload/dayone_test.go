@@ -3,13 +3,13 @@ package liveload
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/internal/testports"
+	"github.com/waitcast/waitcast/internal/testprogram"
 )
 
 // TestShortDayOne records two short days on a real Slurm with three daemons, and then replays them. One daemon follows
@@ -21,16 +21,11 @@ func TestShortDayOne(t *testing.T) {
 	t.Parallel() // the test waits for jobs most of the time
 	const nodes = 3
 	dir := t.TempDir()
-	o := DayOneOptions{Days: 1, Client: filepath.Join(dir, "waitcast"), Options: Options{
+	o := DayOneOptions{Days: 1, Client: testprogram.Build(t, "../../cmd/waitcast"), Options: Options{
 		Dir: dir, Seeds: []uint64{4}, Port: testports.Take(t, nodes+2),
-		Daemon: filepath.Join(dir, "waitcastd"), ClusterScript: "../../scripts/slurm-cluster",
+		Daemon: testprogram.Build(t, "../../cmd/daemon"), ClusterScript: "../../scripts/slurm-cluster",
 		Settings: Settings{Plan: PlanOptions{Jobs: 15, Nodes: nodes, CPUs: 2, Longest: 3}},
 	}}
-	for program, what := range map[string]string{o.Daemon: "../../cmd/daemon", o.Client: "../../cmd/waitcast"} {
-		if out, err := exec.Command("go", "build", "-ldflags=-s", "-o", program, what).CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", what, err, out)
-		}
-	}
 	log := &bytes.Buffer{}
 	o.Out = log
 	if err := DayOne(t.Context(), o); err != nil {

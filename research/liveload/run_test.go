@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/internal/testports"
+	"github.com/waitcast/waitcast/internal/testprogram"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -138,15 +139,10 @@ func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
 	t.Helper()
 	needSlurm(t)
 	t.Parallel() // the test waits for jobs most of the time
-	dir := t.TempDir()
-	program := filepath.Join(dir, "waitcastd")
-	build := exec.Command("go", "build", "-ldflags=-s", "-o", program, "../../cmd/daemon")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building waitcastd: %v\n%s", err, out)
-	}
 	return Options{
-		Settings: Settings{Plan: plan}, Dir: dir, Seeds: []uint64{seed}, Clusters: 1,
-		Port: testports.Take(t, plan.Nodes+2), Daemon: program, ClusterScript: "../../scripts/slurm-cluster",
+		Settings: Settings{Plan: plan}, Dir: t.TempDir(), Seeds: []uint64{seed}, Clusters: 1,
+		Port: testports.Take(t, plan.Nodes+2), Daemon: testprogram.Build(t, "../../cmd/daemon"),
+		ClusterScript: "../../scripts/slurm-cluster",
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,19 +12,9 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/pbs"
 	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/internal/testprogram"
 	"github.com/waitcast/waitcast/job"
 )
-
-// build builds waitcastd and returns the path of the program.
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "waitcastd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", program,
-		"../../cmd/daemon").CombinedOutput(); err != nil {
-		t.Fatalf("building waitcastd: %v\n%s", err, out)
-	}
-	return program
-}
 
 // testLog is a writer that writes the messages of a soak to the log of the test.
 type testLog struct{ t *testing.T }
@@ -61,7 +50,7 @@ func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs daemons: not with -short")
 	}
-	program := build(t)
+	program := testprogram.Build(t, "../../cmd/daemon")
 	for _, c := range []struct {
 		name, format, style, store string
 		jobs                       int
@@ -89,8 +78,8 @@ func TestFloodByClient(t *testing.T) {
 		t.Skip("runs daemons: not with -short")
 	}
 	soak(t, Options{
-		Program: build(t), Jobs: 150, Days: 30, Every: 96 * time.Hour, Format: "pbs", Style: "mixed", Store: "sqlite",
-		Only: []string{"flooded by a client"}, Mild: true,
+		Program: testprogram.Build(t, "../../cmd/daemon"), Jobs: 150, Days: 30, Every: 96 * time.Hour, Format: "pbs",
+		Style: "mixed", Store: "sqlite", Only: []string{"flooded by a client"}, Mild: true,
 	})
 }
 
