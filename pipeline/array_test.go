@@ -12,8 +12,6 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
@@ -104,7 +102,7 @@ func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 		}
 		return nil
 	}
-	if want, got := quantiles(0), quantiles(5); want == nil || gocmp.Diff(want, got) != "" {
+	if want, got := quantiles(0), quantiles(5); want == nil || differences(want, got) != "" {
 		t.Errorf("forecast %v where none started at once, %v where 5 did", want, got)
 	}
 }
@@ -186,7 +184,7 @@ func TestForecastOfAnArrayCountsEachTaskOnce(t *testing.T) {
 		if want == nil {
 			want = got
 		}
-		if len(got) == 0 || gocmp.Diff(want, got) != "" {
+		if len(got) == 0 || differences(want, got) != "" {
 			t.Errorf("starts at place %d: forecast %v, want %v", starts, got, want)
 		}
 		store := newStore(t)
@@ -197,7 +195,7 @@ func TestForecastOfAnArrayCountsEachTaskOnce(t *testing.T) {
 			take(t, next.pipeline, d)
 			last = next.pipeline
 		}
-		if d := gocmp.Diff(all, keeps(t, store, last)); d != "" {
+		if d := differences(all, keeps(t, store, last)); d != "" {
 			t.Errorf("starts at place %d: undisturbed (-) and killed (+) differ: %.3000s", starts, d)
 		}
 	}
@@ -222,7 +220,7 @@ func TestRowsOfUncountedElements(t *testing.T) {
 	}
 	want := []string{"9000.1 started 10 ", "9000.2 started 20 " + accuracy.ReasonArrayTask,
 		"9000.3 started 30 " + accuracy.ReasonArrayTask, "9000.4 started 40 " + accuracy.ReasonArrayTask}
-	if d := gocmp.Diff(want, got); d != "" {
+	if d := differences(want, got); d != "" {
 		t.Errorf("rows (-want +got): %s", d)
 	}
 }
@@ -242,7 +240,7 @@ func TestRestartWithinAnArray(t *testing.T) {
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
 			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += 1 + len(r.deliveries)/places {
-				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
+				if d := differences(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
 						len(r.deliveries), d)
 				}

@@ -282,7 +282,7 @@ func TestClockOffset(t *testing.T) {
 						t.Errorf("as of %s after %d ends, want %s after %d", v.At, v.Counts.Ended, end, lives)
 					}
 				}
-				if d := gocmp.Diff(undisturbed.journal(), killed.journal()); d != "" {
+				if d := differences(undisturbed.journal(), killed.journal()); d != "" {
 					t.Errorf("undisturbed (-) and killed (+) differ: %.2000s", d)
 				}
 			})
@@ -466,7 +466,7 @@ func TestClockKilledBetweenParts(t *testing.T) {
 				}
 				c.tick(22 * hour)
 			}
-			if d := gocmp.Diff(undisturbed.journal(), killed.journal()); d != "" {
+			if d := differences(undisturbed.journal(), killed.journal()); d != "" {
 				t.Errorf("%s: undisturbed (-) and killed (+) differ: %.2000s", name, d)
 			}
 			if data, err := killed.store.Checkpoints(t.Context()); err != nil ||

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/history"
@@ -163,10 +161,10 @@ func TestHistoryIsExact(t *testing.T) {
 			learns(t, p, store, past.Exact, log.past)
 			follows(t, p, src, log.live[before:servedLive])
 			follows(t, p, src, log.live[servedLive:])
-			if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+			if d := differences(want, laterRows(t, store, since)); d != "" {
 				t.Errorf("later rows of a daemon that followed all (-) and of one that learnt the past (+): %.3000s", d)
 			}
-			if d := cmp.Diff(state, learnt(t, p)); d != "" {
+			if d := differences(state, learnt(t, p)); d != "" {
 				t.Errorf("states differ: %.3000s", d)
 			}
 		})
@@ -214,10 +212,10 @@ func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 			if want == nil {
 				want, state = rows, parts
 			}
-			if d := cmp.Diff(want, rows); d != "" {
+			if d := differences(want, rows); d != "" {
 				t.Errorf("imported after %d events, killed %d times: later rows differ: %.2000s", before, kills, d)
 			}
-			if d := cmp.Diff(state, parts); d != "" {
+			if d := differences(state, parts); d != "" {
 				t.Errorf("imported after %d events, killed %d times: states differ: %.2000s", before, kills, d)
 			}
 			light := 0
@@ -263,10 +261,10 @@ func TestHistoryBesideTheLog(t *testing.T) {
 	dump := slices.Concat(log.past, log.live[:both])
 	learns(t, p, store, past.Exact, dump)
 	follows(t, p, src, log.live[both:])
-	if d := cmp.Diff(shown, picture(p.View("c"))); d != "" {
+	if d := differences(shown, picture(p.View("c"))); d != "" {
 		t.Errorf("the picture differs: %.2000s", d)
 	}
-	if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+	if d := differences(want, laterRows(t, store, since)); d != "" {
 		t.Errorf("later rows differ: %.2000s", d)
 	}
 	jobs := map[string]bool{}
@@ -315,7 +313,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 		t.Fatalf("only %d jobs wait with a forecast: the test proves little", served)
 	}
 	for key, was := range before.Decided.Counts {
-		if d := cmp.Diff(was[0], after.Decided.Counts[key][0]); d != "" {
+		if d := differences(was[0], after.Decided.Counts[key][0]); d != "" {
 			t.Errorf("what became of the live forecasts of %v changed: %s", key, d)
 		}
 	}
@@ -367,7 +365,7 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 	if len(p.unlearnt.list()) > 0 || p.View("c").Teaching != nil {
 		t.Error("a state that knows its history is built again")
 	}
-	if d := cmp.Diff(want, learnt(t, p)); d != "" {
+	if d := differences(want, learnt(t, p)); d != "" {
 		t.Errorf("the restored state differs: %.2000s", d)
 	}
 	if _, ok := p.remembered("c", "1"); !ok {
@@ -393,7 +391,7 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 	if err := p.AwaitUsable(t.Context(), "c"); err != nil {
 		t.Error(err)
 	}
-	if d := cmp.Diff(want, learnt(t, p)); d != "" {
+	if d := differences(want, learnt(t, p)); d != "" {
 		t.Errorf("the state that was built again differs: %.2000s", d)
 	}
 }
@@ -425,7 +423,7 @@ func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	if err := f.followOnce(t.Context(), "one", at, new(string)); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(learnt(t, p), learnt(t, f)); d != "" {
+	if d := differences(learnt(t, p), learnt(t, f)); d != "" {
 		t.Errorf("writer (-) and follower (+) differ: %.2000s", d)
 	}
 }

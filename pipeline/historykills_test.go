@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/past"
@@ -51,10 +49,10 @@ func TestHistoryThroughKills(t *testing.T) {
 			swapNow(t, p)
 		}
 		follows(t, p, src, log.live[servedLive:])
-		if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+		if d := differences(want, laterRows(t, store, since)); d != "" {
 			t.Fatalf("killed at write %d: later rows differ: %.3000s", kill, d)
 		}
-		if d := cmp.Diff(state, learnt(t, p)); d != "" {
+		if d := differences(state, learnt(t, p)); d != "" {
 			t.Fatalf("killed at write %d: states differ: %.3000s", kill, d)
 		}
 		if err := store.Close(); err != nil {

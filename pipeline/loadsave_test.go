@@ -87,10 +87,10 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	if !after.At.Equal(before.At) {
 		t.Fatalf("it is for %v, that before was for %v", after.At, before.At)
 	}
-	if d := cmp.Diff(before.Forecast, after.Forecast); d != "" {
+	if d := differences(before.Forecast, after.Forecast); d != "" {
 		t.Errorf("forecasts before (-) and after (+) a restart: %s", d)
 	}
-	if d := cmp.Diff(before.Outcomes, after.Outcomes); d != "" {
+	if d := differences(before.Outcomes, after.Outcomes); d != "" {
 		t.Errorf("outcomes before (-) and after (+) a restart: %s", d)
 	}
 }
@@ -137,7 +137,7 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 			restore(t, again, "one")
 			defer again.Close()
 			again.writers["c"].load.Wait()
-			if d := cmp.Diff(want, lanes(t, again)); d != "" {
+			if d := differences(want, lanes(t, again)); d != "" {
 				t.Errorf("the picture differs: %.1000s", d)
 			}
 			if again.View("c").Outlook() == nil {
@@ -223,7 +223,7 @@ func TestLoadChangesNothingElse(t *testing.T) {
 		take(t, p, deliveries(src, events, 90, 6)...)
 		return keeps(t, store, p)
 	}
-	if d := cmp.Diff(run(testConfig()), run(loadConfig())); d != "" {
+	if d := differences(run(testConfig()), run(loadConfig())); d != "" {
 		t.Errorf("without (-) and with (+): %.2000s", d)
 	}
 }

@@ -56,7 +56,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 			one := run(1, false)
 			for _, grouped := range []bool{false, true} {
 				most := 2 + rng.IntN(len(events))
-				if d := cmp.Diff(one, run(most, grouped)); d != "" {
+				if d := differences(one, run(most, grouped)); d != "" {
 					t.Fatalf("seed %d: one event a transaction (-) and up to %d (+) differ: %.3000s", seed, most, d)
 				}
 			}
@@ -142,7 +142,7 @@ func TestStoreFailsForAWhile(t *testing.T) {
 		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, kept{store.entries, store.rows, lanes(t, p)}); d != "" {
+		if d := differences(want, kept{store.entries, store.rows, lanes(t, p)}); d != "" {
 			t.Errorf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
 		}
 		if failures < 10 {

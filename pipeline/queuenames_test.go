@@ -15,7 +15,6 @@ import (
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/queuenames"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -98,7 +97,7 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 				stops = stops[n%3:][:1] // each stop is tested with a third of the disturbances
 			}
 			for _, stop := range stops {
-				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
+				if d := differences(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
 						len(r.deliveries), d)
 				}
@@ -150,10 +149,10 @@ func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
 			restore(t, p, fingerprint)
 			take(t, p, ds[len(ds)/2:]...)
 			p.publish()
-			if d := gocmp.Diff(places, placesOf(p, queues)); d != "" {
+			if d := differences(places, placesOf(p, queues)); d != "" {
 				t.Errorf("where names are counted, undisturbed (-) and restored (+):\n%s", d)
 			}
-			if d := gocmp.Diff(want, keeps(t, store, p)); d != "" {
+			if d := differences(want, keeps(t, store, p)); d != "" {
 				t.Errorf("undisturbed (-) and restored (+) differ: %.3000s", d)
 			}
 		})

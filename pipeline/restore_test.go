@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/internal/codec"
@@ -109,7 +107,7 @@ func TestEveryPartIsRebuilt(t *testing.T) {
 			}
 			c := disturbance{name: part, orderly: true,
 				between: func(_ *testing.T, s modelstore.Store) modelstore.Store { return &faulty{s, spoil} }}
-			if d := gocmp.Diff(r.want, r.disturbed(t, c, len(r.deliveries)/2)); d != "" {
+			if d := differences(r.want, r.disturbed(t, c, len(r.deliveries)/2)); d != "" {
 				t.Errorf("%s %v: undisturbed (-) and disturbed (+) differ: %.3000s", part, reason, d)
 			}
 			var typed *codec.Error
@@ -136,7 +134,7 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 				step = 2
 			}
 			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += step + rand.IntN(4) { // random stops
-				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
+				if d := differences(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
 						len(r.deliveries), d)
 				}
@@ -289,7 +287,7 @@ func TestRestartWithEventsHeldBack(t *testing.T) {
 		p, _ = newPipeline(testConfig(), store, collector.BySubmit)
 		restore(t, p, "one")
 		take(t, p, ds[next:]...)
-		if d := gocmp.Diff(want, keeps(t, store, p)); d != "" {
+		if d := differences(want, keeps(t, store, p)); d != "" {
 			t.Fatalf("stopped after delivery %d, read on from %d: undisturbed (-) and disturbed (+) differ: %.3000s",
 				stop, next, d)
 		}
@@ -324,7 +322,7 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 		t.Fatalf("%d of %d entries are still there: nothing to prove", len(want.Entries), last)
 	}
 	want.Entries, got.Entries = nil, nil // how many entries are pruned at a time may differ
-	if d := gocmp.Diff(want, got); d != "" {
+	if d := differences(want, got); d != "" {
 		t.Fatalf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
 	}
 }
