@@ -269,7 +269,7 @@ func (f *followed) until(what string, done func() bool) {
 	f.t.Helper()
 	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
-	tick := time.NewTicker(100 * time.Microsecond)
+	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {

@@ -14,7 +14,7 @@ import (
 
 var (
 	seedFlag   = flag.Uint64("tail.seed", 0, "seed of the crash tests; 0 draws one")
-	roundsFlag = flag.Int("tail.rounds", 0, "rounds of each style of the crash tests; 0: 5, or 60 with WAITCAST_LONG")
+	roundsFlag = flag.Int("tail.rounds", 0, "rounds of each style of the crash tests; 0: 3, or 60 with WAITCAST_LONG")
 )
 
 // world simulates three parts: a scheduler, which writes numbered lines; the rotation of its log; and a consumer, which
@@ -399,7 +399,7 @@ func TestCrashes(t *testing.T) {
 	case os.Getenv("WAITCAST_LONG") != "":
 		rounds = 60
 	default:
-		rounds = 5
+		rounds = 3
 	}
 	for i, s := range styles {
 		t.Run(s.name, func(t *testing.T) {

@@ -81,9 +81,9 @@ func traceOf(t *testing.T, h *swf.Header, all []swf.Record) *Trace {
 	return trace
 }
 
-// forecasts replays records and returns every forecast of each job, by the job's number. The named groups of features
-// are left out.
-func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) map[int64][]float64 {
+// forecasts replays records and returns every forecast of each job, by the job's number. Trees are first trained after
+// the given number of waits. The named groups of features are left out.
+func forecasts(t *testing.T, h *swf.Header, all []swf.Record, first int, without []string) map[int64][]float64 {
 	t.Helper()
 	out := map[int64][]float64{}
 	predict := func(j *Job, _ string, q []float64) error {
@@ -94,7 +94,7 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) 
 	if os.Getenv("WAITCAST_LONG") != "" {
 		growth = 0 // as in the daemon
 	}
-	options := Options{Engine: engine.Config{First: 200, Growth: growth, Without: without}, Predict: predict}
+	options := Options{Engine: engine.Config{First: first, Growth: growth, Without: without}, Predict: predict}
 	if _, err := Run(traceOf(t, h, all), options); err != nil {
 		t.Fatal(err)
 	}
@@ -113,15 +113,18 @@ func TestNoLeakage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, all := records(t, refdata.Shared(t, "traces/"+name+".swf.gz"), jobs)
 			checkRulesInForce(t, h, all, name == "KTH-SP2-1996-2.1-cln")
-			checkLeakage(t, h, all, cuts, nil)
+			checkLeakage(t, h, all, 200, cuts, nil)
 		})
 	}
-	groups := engine.FeatureGroups()
+	groups, first, few := engine.FeatureGroups(), 120, 300
+	if os.Getenv("WAITCAST_LONG") != "" {
+		first, few = 200, 500
+	}
 	for _, group := range groups {
 		t.Run(group, func(t *testing.T) {
-			h, all := records(t, refdata.Shared(t, "traces/"+traces[0]+".swf.gz"), 500)
+			h, all := records(t, refdata.Shared(t, "traces/"+traces[0]+".swf.gz"), few)
 			others := slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == group })
-			checkLeakage(t, h, all, 1, others)
+			checkLeakage(t, h, all, first, 1, others)
 		})
 	}
 }
@@ -160,11 +163,11 @@ func checkRulesInForce(t *testing.T, h *swf.Header, all []swf.Record, gated bool
 }
 
 // checkLeakage cuts a log at some instants, and compares the forecasts up to each of them with those of the whole log.
-func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, cuts int, without []string) {
-	whole := forecasts(t, h, all, without)
+func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, first, cuts int, without []string) {
+	whole := forecasts(t, h, all, first, without)
 	for k := range cuts {
 		i := soonest(all, len(all)*(k+1)/(cuts+1), len(all)/(cuts+1)/2)
-		part := forecasts(t, h, cutAt(all, all[i].Submit), without)
+		part := forecasts(t, h, cutAt(all, all[i].Submit), first, without)
 		if len(part) < i/2 {
 			t.Fatalf("cut at job %d: %d jobs are forecast", all[i].ID, len(part))
 		}
