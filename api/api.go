@@ -49,7 +49,8 @@ func New(views Views, opts Options) *Server {
 	return s
 }
 
-// operations adds the operations that answer with JSON, and returns their description.
+// operations adds the operations of the OpenAPI description and the paths for administrators. It returns the
+// description.
 func (s *Server) operations(mux *routes) *huma.OpenAPI {
 	cfg := huma.DefaultConfig("waitcast", s.opts.Version)
 	// Huma's own documentation page loads scripts from other sites.

@@ -21,7 +21,7 @@ import (
 // revalidate it each time. A proxy must not pass the answer to another client, which may lack the rights.
 const reads = "private, no-cache"
 
-// requestKey is the context key of the hashed value of a request.
+// requestKey is the context key of the path and the parameters of a request.
 type requestKey struct{}
 
 // readable sets the Cache-Control header of answers to GET. It also stores the path and the parameters of the request
@@ -96,7 +96,7 @@ func unchanged(ifNoneMatch, tag string) error {
 }
 
 // fixed serves an answer that does not change while the process runs, such as the description of the interface. Its tag
-// is strong: the hash of its bytes. The bytes are computed once.
+// is strong: the hash of its bytes. body is called for each request, and must return the same bytes each time.
 func (s *Server) fixed(body func() ([]byte, error), contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		content, err := body()

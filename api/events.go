@@ -71,8 +71,8 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 	}
 }
 
-// flusher returns the function that flushes the innermost writer, because the wrappers that count requests would hide
-// the error of flushing.
+// flusher returns the function that flushes the first writer, from the outermost inwards, that reports errors of
+// flushing. The wrappers that count requests would hide such an error.
 func flusher(w http.ResponseWriter) func() error {
 	for inner := w; ; {
 		if f, ok := inner.(interface{ FlushError() error }); ok {

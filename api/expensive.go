@@ -92,7 +92,7 @@ func (p *pace) Next() error {
 	return nil
 }
 
-// retryAfter formats a duration for the header Retry-After.
+// retryAfter formats a duration for the header Retry-After: in whole seconds, rounded up, at least 1.
 func retryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int((d+time.Second-1)/time.Second)))
 }

@@ -12,7 +12,7 @@ type metricSet struct{ descs []*prometheus.Desc }
 // gauge is a metric whose values are read from views at a scrape.
 type gauge struct{ desc *prometheus.Desc }
 
-// counter is a gauge that never decreases.
+// counter is a metric whose values are read from views at a scrape, and never decrease.
 type counter struct{ desc *prometheus.Desc }
 
 func (s *metricSet) describe(name, help string, labels []string) *prometheus.Desc {

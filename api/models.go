@@ -39,7 +39,8 @@ func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, er
 }
 
 // findModel returns the view with the models of the requested queue, and the tag of the answer. If the jobs of the
-// queue are counted under another queue, it replaces the name by that one.
+// queue are counted under another queue, it replaces in.Queue by that name. If the client has the answer already,
+// findModel returns the error for status 304.
 func (s *Server) findModel(ctx context.Context, in *modelInput) (v *readmodel.View, tag string, err error) {
 	if v, err = s.ask.View(in.Cluster); err != nil {
 		return nil, "", err

@@ -45,7 +45,7 @@ type Options struct {
 	History HistoryFunc
 	// Recent reads the newest rows of the ledger; without it GET /v1/accuracy/recent does not exist.
 	Recent RecentFunc
-	// Watchers bounds the concurrent clients of GET /v1/watch; 0 means 2000.
+	// Watchers bounds the concurrent clients of GET /v1/watch, and separately those of GET /v1/changes; 0 means 2000.
 	Watchers int
 	// Admin has the operations for administrators; without it those paths do not exist.
 	Admin *Admin

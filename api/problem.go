@@ -131,7 +131,8 @@ func parameterAt(location string) string {
 	return location
 }
 
-// register adds an operation. The errors of its handler become problems.
+// register adds an operation. Errors of its handler become problems if problemOf knows them; other errors stay as they
+// are, and huma answers 500.
 func register[I, O any](a huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	huma.Register(a, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)

@@ -32,8 +32,9 @@ const mostBody = 1 << 20
 // bodyPatience is the maximum time for receiving the body of a request.
 const bodyPatience = 5 * time.Second
 
-// routes is a mux that records its patterns, and answers requests to unknown paths with problems. It reads the whole
-// body of a request, so that errors in reading become answers to the client.
+// routes is a mux that records its patterns, and answers requests to unknown paths with problems. Before the handler is
+// called, it reads the whole body of a POST or PUT request (except an import), so that errors in reading become answers
+// to the client.
 type routes struct {
 	*http.ServeMux
 	patterns []string

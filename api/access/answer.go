@@ -34,13 +34,13 @@ func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 	}
 }
 
-// refuse counts a refusal and answers with it.
+// refuse counts a refusal by its reason, and answers the request with the problem.
 func (g *Guard) refuse(w http.ResponseWriter, reason string, p *wire.Problem) {
 	g.metrics.refused.WithLabelValues(reason).Inc()
 	g.answer(w, p)
 }
 
-// Refuse answers with the problem by which Need or MayAskAs refused a request.
+// Refuse answers with the problem that Need or MayAskAs returned. It counts the refusal if its status is 401 or 403.
 func (g *Guard) Refuse(w http.ResponseWriter, p *wire.Problem) {
 	switch p.Status {
 	case http.StatusUnauthorized:

@@ -11,7 +11,7 @@ import (
 )
 
 // keptPasswords is the maximum number of correct passwords that are remembered. Checking a password with bcrypt takes
-// 0.1 s by design, so this is done only once per password.
+// 0.1 s by design, so a remembered password is not checked again. One more password makes all of them forgotten.
 const keptPasswords = 1000
 
 // passwords checks passwords against bcrypt hashes, one at a time.
@@ -43,8 +43,8 @@ func passwordKey(parts ...string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(all.String()))
 }
 
-// right computes whether a password belongs to a user. It takes equally long for an unknown name, so that timing does
-// not reveal names.
+// right computes whether a password belongs to a user, and remembers a correct one. It returns false if the context
+// ends before the computation begins. It takes equally long for an unknown name, so that timing does not reveal names.
 func (p *passwords) right(ctx context.Context, users map[string]string, name, password string) bool {
 	hash, known := users[name]
 	if !known {

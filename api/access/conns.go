@@ -121,7 +121,7 @@ func onReserve(ctx context.Context) bool {
 }
 
 // AwaitBody marks the connection of a request as waiting for a body from the client, until the returned function is
-// called. A connection with several concurrent requests is not marked.
+// called. A connection of HTTP/2 is not marked, because it may have several requests at a time.
 func AwaitBody(r *http.Request) (done func()) {
 	b, _ := r.Context().Value(connKey{}).(*boundConn)
 	if b == nil || r.ProtoMajor != 1 {
@@ -131,8 +131,8 @@ func AwaitBody(r *http.Request) (done func()) {
 	return func() { b.block(-1) }
 }
 
-// answered marks the connection of an answered request as idle. Otherwise the connection would seem busy while the
-// server waits for the rest of a body that no handler reads.
+// answered marks the connection of an answered request as idle (HTTP/1 only). Without the mark the connection would
+// seem busy while the server waits for the rest of a body that no handler reads.
 func answered(r *http.Request) {
 	b, _ := r.Context().Value(connKey{}).(*boundConn)
 	if b == nil || r.ProtoMajor != 1 {
@@ -180,8 +180,9 @@ func (c *Connections) peer(conn net.Conn) string {
 	return clientName(at)
 }
 
-// enter counts a connection and returns it, nil if it is refused. If the bound is reached, enter closes another
-// connection in favour of the new one, or puts the new one into the reserve.
+// enter counts a connection and returns it, nil if it is refused: if its address has too many, or if the reserve is
+// full and no connection may be replaced. If the bound is reached, enter closes another connection in favour of the new
+// one, or puts the new one into the reserve.
 func (c *Connections) enter(conn net.Conn) *boundConn {
 	c.mu.Lock()
 	b := &boundConn{Conn: conn, bound: c, peer: c.peer(conn), idle: true}
@@ -219,8 +220,8 @@ func (c *Connections) enter(conn net.Conn) *boundConn {
 	return b
 }
 
-// evict removes and returns the connection of a group that may be replaced first, nil if there is none. The caller
-// holds the lock, and closes the connection after releasing the lock.
+// evict removes the connection of a group that is to be replaced first, counts the eviction and returns the connection;
+// nil if none may be replaced. The caller holds the lock, and closes the connection after releasing the lock.
 func (c *Connections) evict(g *connGroup) *boundConn {
 	reason, first := "idle", g.idle.Front()
 	if first == nil {
@@ -277,7 +278,8 @@ func (c *Connections) count() {
 	c.reserved.Set(float64(c.groups[1].n))
 }
 
-// note receives the state of a connection from its server. A connection becomes active when the header of a request has
+// note stores the state of a connection, as its server reports it. At the first request on a connection of the reserve,
+// note sets the deadlines that the server has asked for. A connection becomes active when the header of a request has
 // arrived (HTTP/1) or a stream begins (HTTP/2).
 func (c *Connections) note(conn net.Conn, state http.ConnState) {
 	b := boundOf(conn)

@@ -22,7 +22,7 @@ const (
 	minRetry, maxRetry = time.Second, time.Minute
 )
 
-// errImpatient ends the wait for a slot.
+// errImpatient is the cause of the end of a wait that got no first slot within enterPatience.
 var errImpatient = errors.New("no slot came free in time")
 
 // expensive returns the limits of the queue for expensive requests.
@@ -53,7 +53,7 @@ func (g *Guard) Enter(ctx context.Context, c Caller, cost, expected float64) (*S
 	return &Slot{g, slot}, nil, 0
 }
 
-// Expect announces further work, in forecasts.
+// Expect announces further work; its cost is a number of forecasts.
 func (s *Slot) Expect(cost float64) { s.request.Expect(cost) }
 
 // Step reports that a piece of work begins, with its cost in forecasts. If another request goes first, Step waits for

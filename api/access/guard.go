@@ -17,7 +17,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Limits bound the requests of clients. 0 means no limit, except in ExpensiveWaiting.
+// Limits bound the requests of clients. 0 means no limit, except in Burst, where it counts as 1, and in
+// ExpensiveWaiting.
 type Limits struct {
 	// PerSecond and Burst bound the rate and the bursts of requests of one client. Clients on this host without a
 	// credential are not limited. A client that a trusted proxy names is not on this host, even if the proxy is.
@@ -53,7 +54,7 @@ type Guard struct {
 	log       *zap.Logger
 	metrics   *metrics
 	passwords *passwords
-	failures  *limiter // limits failures of passwords and munge credentials
+	failures  *limiter // limits checks of passwords and failures of munge credentials
 	expensive *fairqueue.Queue
 	locals    *localUsers
 	munge     *munge
@@ -61,8 +62,9 @@ type Guard struct {
 }
 
 const (
-	// failuresPerSecond and failuresBurst bound the rate and the bursts of one client's wrong passwords and munge
-	// credentials. Each password costs the time of a bcrypt hash, and each credential a process.
+	// failuresPerSecond and failuresBurst bound the rate and the bursts of one client's passwords that are not
+	// remembered as correct, and of its wrong munge credentials. Each such password costs the time of a bcrypt hash,
+	// and each credential a process.
 	failuresPerSecond, failuresBurst = 1, 20
 )
 
@@ -96,7 +98,7 @@ func New(o Options) (*Guard, error) {
 const alive = "/healthz"
 
 // Wrap returns a handler that passes on allowed requests, with the caller in the request's context, and sets the
-// headers of all answers.
+// headers of all answers. Requests for /healthz always pass, without a caller.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer answered(r)
@@ -239,8 +241,8 @@ func (g *Guard) count(r *http.Request, c *Caller) netip.Addr {
 	return at
 }
 
-// within reports whether a client may send a request now, and if not, after which time. Clients on this host without
-// a credential always may.
+// within reports whether a client may send a request now, and if not, after which time. Clients without a credential
+// always may if they are on this host or have no address. The paths /metrics and /readyz have limits of their own.
 func (g *Guard) within(path string, c *Caller, at netip.Addr) (bool, time.Duration) {
 	if c.Credential == "" && (!at.IsValid() || at.IsLoopback()) {
 		return true, 0
@@ -289,7 +291,7 @@ func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	return nil
 }
 
-// Own reports whether the caller is the given user.
+// Own reports whether the caller is the given user and has at least the role User.
 func (c Caller) Own(user string) bool { return c.Role >= User && c.User != "" && c.User == user }
 
 // NameFor returns a user's name in the form that the caller may see; empty if the caller may not see it.

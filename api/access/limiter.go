@@ -34,7 +34,8 @@ func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
 	return &limiter{every: rate.Limit(perSecond), burst: max(1, burst), now: now, clients: map[string]*rate.Limiter{}}
 }
 
-// allow counts one request of a client. If the limit is reached, it returns the time until the next request is allowed.
+// allow counts one request of a client and returns true. If the limit is reached, it does not count the request, and
+// returns false and the time until the next request is allowed.
 func (l *limiter) allow(client string) (ok bool, retry time.Duration) {
 	if l == nil {
 		return true, 0
@@ -106,7 +107,7 @@ func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return at
 }
 
-// address reads an IP address, with or without a zone; the zero Addr for anything else.
+// address reads an IP address and drops its zone. It returns the zero Addr for anything else.
 func address(text string) netip.Addr {
 	a, err := netip.ParseAddr(text)
 	if err != nil {

@@ -68,8 +68,9 @@ func (u *localUsers) name(uid uint32) string {
 	return one.name
 }
 
-// lookUpUser returns the name of a uid. It also calls getent, because a program without cgo reads only /etc/passwd, but
-// most clusters have their users in a directory. getent uses all configured sources.
+// lookUpUser returns the name of a uid, empty if it finds none. If Go's package user does not know the uid, lookUpUser
+// calls getent, which uses all configured sources: a program without cgo reads only /etc/passwd, but most clusters have
+// their users in a directory.
 func lookUpUser(uid uint32) string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {
@@ -106,7 +107,8 @@ func (g *Guard) ofSocket(ctx context.Context) (Caller, bool) {
 	return g.ofUID("local user", uid)
 }
 
-// ofUID returns the caller with a uid that the kernel or munge reports. It returns false if no user has the uid.
+// ofUID returns the caller with a uid that the kernel or munge reports. Root and the daemon's own user always get the
+// role User. It returns false if no user has the uid.
 func (g *Guard) ofUID(kind string, uid uint32) (Caller, bool) {
 	name := g.locals.name(uid)
 	if name == "" {

@@ -62,7 +62,8 @@ func writeKey(path string, key []byte) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
-// Hash returns the text that is shown instead of a name: "u-" and letters and digits of its HMAC-SHA-256 (RFC 2104).
+// Hash returns the text that is shown instead of a name: "u-" and the first hashLetters letters and digits, in base 32,
+// of its HMAC-SHA-256 (RFC 2104).
 func (n *Names) Hash(name string) string {
 	mac := hmac.New(sha256.New, n.key)
 	mac.Write([]byte(name))

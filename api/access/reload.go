@@ -18,7 +18,7 @@ const recheck = time.Second
 type reloaded[T any] struct {
 	// kind is the name of the file in the log and in metrics: tokens, web_config.
 	kind string
-	// make returns the value and the files from which it was made, even if it fails.
+	// make returns the value and the files from which it was made. It returns these files also with an error.
 	make    func() (T, []string, error)
 	now     func() time.Time
 	log     *zap.Logger
@@ -53,7 +53,8 @@ func (r *reloaded[T]) load() error {
 	return r.again()
 }
 
-// again makes the value, and notes the states of its files. The caller holds the lock.
+// again makes the value, stores it unless there is an error, and notes the states of its files. The caller holds the
+// lock.
 func (r *reloaded[T]) again() error {
 	r.looked = r.now()
 	value, files, err := r.make()

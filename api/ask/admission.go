@@ -73,8 +73,8 @@ func overMachine(v *readmodel.View, req *job.Attributes) error {
 }
 
 // overNodes refuses a request for more processors, GPUs or memory than the requested number of nodes can have. For each
-// resource, a node counts as the queue's node with the most of it. Nothing is refused if the scheduler has not reported
-// the nodes.
+// resource, a node counts as the queue's node with the most of it. Nothing is refused if the request has no number of
+// nodes, or if the scheduler has not reported the nodes.
 func overNodes(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil || req.Nodes == 0 || v.Pool(req.Queue).Source != cluster.FromScheduler {
 		return nil
@@ -105,8 +105,8 @@ func overNodes(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// overUpNodes refuses, for now, a request that fits only when nodes that are down come back. It refuses nothing if an
-// outage of the pool is known, which may be why they are down.
+// overUpNodes refuses, for now, a request that fits only when nodes that are down come back. If an outage of the pool
+// is known, it refuses nothing, because the nodes may be down only for that outage.
 func overUpNodes(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	d := pool.Dimension(req)

@@ -44,7 +44,8 @@ func (q *sizeQuery) isRequest(procs int) bool {
 	return q.req.Request != nil && q.req.Request.Procs == procs
 }
 
-// add makes a candidate. Its error is an *excludedCandidate, or an error of the whole request.
+// add adds the candidate with the given queue and number of processors to the query. Its error is an
+// *excludedCandidate, or an error of the whole request.
 func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
@@ -67,7 +68,8 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 
 // limit returns the time limit of a candidate with the given runtime: the one that the request names, the median
 // runtime times its factor (rounded up to a minute), or 0 if it has neither. Its error is an *excludedCandidate if the
-// median runtime exceeds the named limit or, if the request has neither, the longest limit of the queue.
+// median runtime exceeds the named limit or, if the request has neither, the longest limit of the queue. Another error
+// means that the text of the named limit is not valid.
 func (q *sizeQuery) limit(p *targetQueue, run advice.Law) (time.Duration, error) {
 	median := run.Quantile(.5)
 	switch r := q.req; {

@@ -18,8 +18,8 @@ import (
 )
 
 // playedJobs is the maximum number of running and waiting jobs with which an answer is explained by a simulation of
-// first come, first served. With more jobs the simulation would take milliseconds; then the engine's numbers explain
-// its forecast.
+// first come, first served. With more jobs the simulation would take milliseconds, so the engine's numbers explain its
+// forecast (for exceptions see explain).
 const playedJobs = 300
 
 // forecast returns the engine's forecast and its explanation, see explain. If the engine has no forecast yet, the

@@ -40,7 +40,7 @@ func ignored(method string, ranked bool) []string {
 	return nil
 }
 
-// withIgnored adds to methods the causes that they ignore.
+// withIgnored stores in each of the methods the causes that it ignores, and returns the methods.
 func withIgnored(all []wire.Method, ranked bool) []wire.Method {
 	for i := range all {
 		all[i].Ignores = ignored(all[i].Name, ranked)

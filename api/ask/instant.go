@@ -65,7 +65,8 @@ const (
 	curveBeyond, leastCurve = .45, 600
 )
 
-// drawn returns points of a distribution for drawing: equal steps on the logarithmic scale, and the quantiles.
+// drawn returns points of a distribution for drawing: equal steps on the logarithmic scale, and the finite quantiles,
+// in rising order.
 func drawn(d *waittime.Distribution) []wire.CurvePoint {
 	var at []float64
 	highest := float64(leastCurve)

@@ -29,11 +29,11 @@ const (
 	enoughRuns, spareTime = .95, 1.25
 )
 
-// MeRequest is a request of a user about the user's own jobs.
+// MeRequest is a request about the jobs of one user.
 type MeRequest struct {
 	// Cluster may be empty if there is only one.
 	Cluster string
-	// User is the name of the caller.
+	// User is the owner of the jobs: the caller, or the user whom an administrator names.
 	User string
 	// Name is a job name whose habit is reported in addition to those of the waiting and running jobs; empty for none.
 	Name string
@@ -48,7 +48,7 @@ type MeQuery struct {
 	request MeRequest
 }
 
-// Me finds the cluster that a user asks about.
+// Me finds the cluster of a request, and refuses one without any record.
 func (s *Service) Me(in MeRequest) (*MeQuery, error) {
 	v, err := s.readCluster(in.Cluster)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Service) Me(in MeRequest) (*MeQuery, error) {
 	return &MeQuery{v, s, in}, nil
 }
 
-// Answer reports the waiting jobs and the habits of the user, who is the caller.
+// Answer reports the waiting jobs and the habits of the request's user, as the receiver c may see them.
 func (q *MeQuery) Answer(c Caller) wire.Me {
 	v, in := q.View, &q.request
 	own := func(j *cluster.Job) bool { return j.User == in.User }
@@ -166,9 +166,9 @@ func ended(n int) string {
 	return fmt.Sprintf("%d runs are known", n)
 }
 
-// shorterLimit returns the shortest round limit that would suffice for nearly all runs. It returns 0 if there is none,
-// or if it is not shorter than the requested one. needed are the sorted runtimes in seconds, with +Inf for a run that
-// reached its limit.
+// shorterLimit returns the shortest round limit that meets the conditions stated at enoughRuns. It returns 0 if there
+// is none, or if it is not shorter than limit, the requested one (0 for none). needed are the sorted runtimes in
+// seconds, with +Inf for a run that reached its limit.
 func shorterLimit(needed []float64, limit time.Duration) time.Duration {
 	least := math.Max(stat.Quantile(enoughRuns, stat.Empirical, needed, nil),
 		spareTime*stat.Quantile(.9, stat.Empirical, needed, nil))
@@ -184,7 +184,8 @@ func shorterLimit(needed []float64, limit time.Duration) time.Duration {
 }
 
 // compare adds to out the gain of a shorter limit for a job that is submitted now with the other attributes of newest.
-// It adds nothing if newest is nil, if its attributes are not all known yet, or if there is no forecast for such a job.
+// It adds nothing if newest is nil, if its attributes are not all known yet, if such a job could never start, or if
+// there is no forecast for it.
 func (q *MeQuery) compare(now time.Time, newest *cluster.Job, limit time.Duration, out *wire.Shorter) {
 	if newest == nil || newest.DetailsPending() || newest.Unqueued {
 		return

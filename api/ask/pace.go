@@ -1,6 +1,7 @@
 package ask
 
-// Pace lets other requests be served during a request with many candidates. A nil Pace does not.
+// Pace lets other requests be served during a request with many candidates. Size, Waits and Watchers.Join accept a nil
+// Pace, which never waits.
 type Pace interface {
 	// Expect announces the given number of forecasts.
 	Expect(forecasts int)

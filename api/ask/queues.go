@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Queues describes the queues of some views, and their pools. With several clusters the age of the answer is that of
-// the oldest view.
+// Queues describes the queues of some views, and their pools. With several clusters, the age and the staleness of the
+// answer are those of the view with the oldest newest record.
 func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 	out := wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}
 	for i, v := range views {

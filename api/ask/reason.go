@@ -90,7 +90,7 @@ func beFreed(running int) string {
 }
 
 // disagreement reports that the forecast differs from what the free processors suggest, with the known causes. It
-// returns "" if there is no difference.
+// returns "" if there is no difference, or if the job may start sooner only because it fits between the jobs ahead.
 func disagreement(w *wire.Wait, causes []string) string {
 	fits := w.State.Needed == 0
 	switch {

@@ -29,7 +29,8 @@ type WaitRequest struct {
 	Keep float64
 }
 
-// request parses the request, and refuses it if that is possible without a forecast.
+// request parses the request, and refuses it if that is possible without a forecast. If only nodes are requested, their
+// processors are filled in.
 func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 	req := job.Request{
 		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
@@ -66,7 +67,7 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 }
 
 // queue finds the requested queue, or the only one if none is named, and stores in req the name under which its jobs
-// are counted. It refuses an unknown queue.
+// are counted. It refuses an unknown queue, and a request without a queue if there are several.
 func queue(v *readmodel.View, req *job.Request) error {
 	if req.Queue == "" {
 		names := v.Queues()

@@ -56,7 +56,7 @@ func candidateName(clusterName, queue string, procs int) string {
 type malleable struct {
 	procs int
 	age   float64       // seconds, if the job is in the scheduler's log; else 0
-	until time.Duration // time left to its limit; 0 if unknown
+	until time.Duration // time left to its limit, at least 1 s; 0 if it is unknown or there is no limit
 }
 
 // clusters returns the requested clusters.

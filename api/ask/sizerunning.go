@@ -39,7 +39,8 @@ func (q *sizeQuery) readRunning() error {
 	return nil
 }
 
-// findRunning sets job and targets to the running job with the given id and to its queue.
+// findRunning sets job to the running job with the given id, targets to its queue, and now to the instant of its view.
+// It refuses a job that is not in the queue that the request names.
 func (q *sizeQuery) findRunning(clusterName, id string) error {
 	v, err := q.service.readCluster(clusterName)
 	if err != nil {
@@ -116,7 +117,8 @@ func (q *sizeQuery) remainingLaw(procs int, rest float64) (advice.Law, error) {
 	return part{run, rest}, nil
 }
 
-// gatherRunning makes the candidates for the sizes that the job could have; the first is its present size.
+// gatherRunning makes the candidates for the sizes that the job could have; the first is its present size. It refuses
+// the request if the queue never allows a size that the request lists.
 func (q *sizeQuery) gatherRunning() error {
 	rest, err := q.remainingPart()
 	if err != nil {

@@ -15,7 +15,8 @@ const mostCandidates = 1024
 // sizes.
 const mostInRange = 64
 
-// readSizes makes and checks the list of sizes, and checks the time limits.
+// readSizes makes and checks the list of sizes, with the size that the user would request without advice. It also
+// checks that the time limit and its factor are not both given.
 func (q *sizeQuery) readSizes() error {
 	r := q.req
 	switch {

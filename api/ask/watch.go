@@ -23,8 +23,8 @@ const (
 	// StaleCheck is the interval at which watched views are checked for staleness, because no new view is published
 	// when a view becomes stale.
 	StaleCheck = 15 * time.Second
-	// watchShare is the part of one processor's time that evaluations may take. For this, a pause follows each round of
-	// evaluations, of at most watchSpace.
+	// watchShare is the part of one processor's time that evaluations may take. For this, each round of evaluations is
+	// followed by a pause of at most watchSpace.
 	watchShare = .25
 	watchSpace = 30 * time.Second
 )
@@ -101,7 +101,8 @@ func NewWatchers(s *Service, most int, m WatchMetrics) *Watchers {
 	return &Watchers{service: s, most: most, metrics: m, topics: map[string]*topic{}}
 }
 
-// FixTimes converts times relative to now into instants, because the request will be evaluated repeatedly.
+// FixTimes converts times relative to now into instants, and sets the instant from which a remaining runtime counts,
+// because the request will be evaluated repeatedly.
 func (s *Service) FixTimes(req *wire.SizeRequest) error {
 	q, err := s.newSizeQuery(req, nil)
 	if err != nil {
@@ -197,7 +198,8 @@ func (p *watchPace) Next() error {
 	return p.err
 }
 
-// greet sends the present advice to a client, unless the client has it.
+// greet sends the present advice to a client, unless the client has it. From then on the client gets events. If there
+// is no advice, greet returns the reason.
 func (ws *Watchers) greet(w *Watcher, req *wire.SizeRequest, lastID string) error {
 	t := w.topic
 	t.mu.Lock()

@@ -30,7 +30,7 @@ type WhenQuery struct {
 	hours   int
 }
 
-// When parses a request, and refuses a job that can never start.
+// When parses a request. It refuses a job that can never start, and every job while there is no forecast of the load.
 func (s *Service) When(in WhenRequest) (*WhenQuery, error) {
 	v, err := s.View(in.Wait.Cluster)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) When(in WhenRequest) (*WhenQuery, error) {
 // unlimited is the assumed time limit of a job that requests none.
 const unlimited = 7 * 24 * time.Hour
 
-// Answer simulates the futures of the load forecast with the job submitted at each hour.
+// Answer simulates the futures of the load forecast, with the job submitted now and at each full hour.
 func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 	o, r := q.Outlook, &q.request
 	out := wire.When{Cluster: q.View.Cluster, Queue: r.Queue, Procs: r.Procs, TimeLimitSeconds: r.TimeLimit.Seconds(),
@@ -134,8 +134,8 @@ func agree(a, b float64) bool {
 }
 
 // bestOf marks the hours whose medians are close to the lowest. Let gain be the difference between the lowest and the
-// median of these medians. bestOf marks no hour if gain is below a minute or below a fifth of that median. Close means
-// higher by at most a tenth of gain and at most half an hour.
+// median of these medians. bestOf marks no hour if the lowest is infinite, or if gain is below a minute or below a
+// fifth of that median. Close means higher by at most a tenth of gain and at most half an hour.
 func bestOf(waits []outlook.Quantiles) []bool {
 	medians := make([]float64, len(waits))
 	for i := range waits {

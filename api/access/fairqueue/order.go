@@ -14,7 +14,8 @@ type client struct {
 	index    int // index in its heap
 }
 
-// before reports whether a client is served before another one: by its start tag, then by the arrival of its request.
+// before reports whether a client is served before another one: the one with the lower start tag goes first. If the
+// tags are equal and both have waiting requests, it is the one whose first waiting request arrived earlier.
 func (c *client) before(other *client) bool {
 	if c.tag != other.tag || len(c.waiting) == 0 || len(other.waiting) == 0 {
 		return c.tag < other.tag
@@ -24,7 +25,7 @@ func (c *client) before(other *client) bool {
 
 func (c *client) setIndex(i int) { c.index = i }
 
-// expected returns the cost of the client's requests that wait.
+// expected returns the cost of the work of the client's waiting requests that has not begun.
 func (c *client) expected() (sum float64) {
 	for _, t := range c.waiting {
 		sum += t.expected
@@ -115,8 +116,9 @@ func (q *Queue) dequeue(t *Request) {
 	q.waiting--
 }
 
-// begin charges the client of a request for a piece of work that begins. The virtual time rises to the client's start
-// tag. The caller holds the lock.
+// begin charges the client of a request for a piece of work that begins. If the virtual time is below the client's
+// start tag, it rises to that tag. Then begin drops the records of resting clients whose tags are not above the virtual
+// time. The caller holds the lock.
 func (q *Queue) begin(t *Request) {
 	c := t.client
 	q.virtual = max(q.virtual, c.tag)
@@ -142,9 +144,9 @@ func (q *Queue) next() *Request {
 	return t
 }
 
-// of returns the record of a client that has a new request. If no other request of the client waits, the client's tag
-// is raised to the virtual time unless it is higher, so that idle time gives no credit. The caller holds the lock. It
-// must then enqueue a request or call rest.
+// of returns the record of a client that has a new request, and makes the record if there is none. If no other request
+// of the client waits, the client's tag is raised to the virtual time unless it is higher, so that idle time gives no
+// credit. The caller holds the lock, and must then enqueue a request of the client or call rest.
 func (q *Queue) of(name string) *client {
 	c := q.byName[name]
 	if c == nil {

@@ -232,7 +232,8 @@ func (q *Queue) fill() {
 // take notes that the request has a slot.
 func (t *Request) take() { t.held, t.began = true, time.Now() }
 
-// wait waits until the request has a slot.
+// wait waits until the request has a slot. Without a slot it returns the reason, ErrFull or the cause of the context's
+// end, and the request is no longer in the queue.
 func (t *Request) wait(ctx context.Context) error {
 	select {
 	case err := <-t.ready:
@@ -288,7 +289,8 @@ func (q *Queue) State() State {
 }
 
 // Delay estimates the time until one more request of a client would get a slot: the time that the client's waiting
-// requests take at its share of the slots. It is 0 if unknown.
+// requests take at its share of the slots. It is 0 if no request of the client waits, or if no work has been measured
+// yet.
 func (q *Queue) Delay(name string) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
