@@ -51,8 +51,9 @@ func newScrapeSummaries(service *ask.Service) *scrapeSummaries {
 	return &scrapeSummaries{service: service, newest: map[string]*scrapeSummary{}, making: map[string]chan struct{}{}}
 }
 
-// of returns the summary of a view. If its computation takes longer than scrapePatience, of returns the previous
-// summary, unless that is older than summaryAge.
+// of returns the newest summary of a view's cluster. If the summary is of another view, of waits for the next one, at
+// most scrapePatience, or without a limit if there is no summary yet or it is older than summaryAge. The next one may
+// be of an earlier view than v, if its computation had already begun.
 func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	newest, made := g.begin(v)
 	if made == nil {

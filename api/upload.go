@@ -28,7 +28,8 @@ type upload struct {
 	cut   error // set if a part or the form lacks its end
 }
 
-// newUpload returns the files of a body: its parts if it is a form, else the body itself.
+// newUpload returns the files of a body: its parts if it is a form, else the body itself. It refuses an unknown
+// Content-Encoding, and any Content-Encoding of a form.
 func newUpload(r *http.Request, body *idleTimeoutReader) (*upload, error) {
 	u := &upload{body: body, total: max(0, r.ContentLength)}
 	encoding := r.Header.Get("Content-Encoding")

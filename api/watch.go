@@ -53,7 +53,8 @@ func (s *Server) getWatch(ctx context.Context, in *watchInput) (*huma.StreamResp
 	}}, nil
 }
 
-// join adds a watching client. Its first evaluation is as expensive as POST /v1/size.
+// join adds a watching client. It waits for a slot first, because the first evaluation is as expensive as POST
+// /v1/size.
 func (s *Server) join(ctx context.Context, req *wire.SizeRequest, lastID string) (*ask.Watcher, error) {
 	slot, p, retry := s.guard.Enter(ctx, access.Of(ctx), 1, 1)
 	if p != nil {

@@ -206,8 +206,8 @@ func jsonJob(id int64, j *readmodel.SyntheticJob, queues []string) *wire.Synthet
 	return out
 }
 
-// swfJob returns a job as a record of the Standard Workload Format. It truncates the submission to whole seconds and
-// rounds the runtime, to at least 1 s.
+// swfJob returns a job as a record of the Standard Workload Format. It truncates the submission to whole seconds,
+// rounds the runtime, to at least 1 s, and rounds the time limit up.
 func swfJob(id int64, j *readmodel.SyntheticJob) *swf.Record {
 	limit := int64(swf.Unknown)
 	if j.Limit > 0 {

@@ -15,7 +15,7 @@ type Health struct {
 	Conditions []Condition `json:"conditions" doc:"the problems; empty if the status is ready"`
 	// A stale cluster alone is no condition: its machine may be idle.
 	Stale []StaleCluster `json:"stale" doc:"the clusters whose answers are marked stale, with the reasons"`
-	// The ages in answers are measured by the simulated clock.
+	// If it is set, the ages in answers are measured by the simulated clock.
 	SimulatedSpeed float64 `json:"simulated_speed,omitempty" doc:"speed of the daemon's clock relative to the real one, if it is that of a simulated cluster; left out if it is real"`
 }
 

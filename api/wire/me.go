@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Me is the answer of GET /v1/me: the caller's waiting jobs, and habits in earlier jobs.
+// Me is the answer of GET /v1/me: the waiting jobs of one user, and the user's habits in earlier jobs.
 type Me struct {
 	User        string    `json:"user" doc:"name of the caller"`
 	Cluster     string    `json:"cluster" doc:"the name of the cluster"`

@@ -47,7 +47,7 @@ type LifetimeCurve struct {
 	Fit      Model      `json:"fit" doc:"Downey's line through the observed lifetimes: cdf(t) = b0 + b1 ln t from tmin to tmax"`
 }
 
-// Change is an event of GET /v1/changes: the view of a cluster has changed.
+// Change is an event of GET /v1/changes: the view of a cluster, its staleness or a condition of the daemon has changed.
 type Change struct {
 	Clusters []ClusterChange `json:"clusters" doc:"the clusters with their new instants"`
 }

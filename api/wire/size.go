@@ -93,8 +93,8 @@ type SizeAsked struct {
 	Procs int `json:"procs" minimum:"1" doc:"processors"`
 }
 
-// SizeGain is the amount by which a candidate is better than the request. It is below 0 if the candidate is worse,
-// and null if neither ever finishes.
+// SizeGain is the amount by which a candidate is better than the request. Its differences are below 0 if the candidate
+// is worse, and null if neither ever finishes.
 type SizeGain struct {
 	Score      *float64 `json:"score" doc:"gain in the unit of the score"`
 	MeanFinish *float64 `json:"mean_finish_seconds" doc:"by how many seconds the mean finish is sooner"`
@@ -149,7 +149,7 @@ type SizeAdvice struct {
 	Reason           string    `json:"reason" doc:"the advice in one sentence"`
 }
 
-// Size is the answer of POST /v1/size, and the data of the events of GET /v1/watch.
+// Size is the answer of POST /v1/size.
 type Size struct {
 	Objective  string          `json:"objective" doc:"the criterion that was used"`
 	Advice     SizeAdvice      `json:"advice" doc:"the recommended action"`

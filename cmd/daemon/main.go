@@ -123,9 +123,9 @@ const daemonGC = 50
 // need some 60 MiB in addition. Together this is the 256 MiB that the daemon of one cluster may need.
 const softLimit = 192 << 20
 
-// spareThread sets GOMAXPROCS to one more than the number of processors, and returns the number of processors. So one
-// thread can poll the network while all others compute. Otherwise Go would poll only every 10 ms, and requests would
-// wait for the next poll.
+// spareThread sets GOMAXPROCS to one more than the number of processors, and returns the number of processors. If the
+// environment sets GOMAXPROCS, spareThread leaves and returns that value. So one thread can poll the network while all
+// others compute. Otherwise Go would poll only every 10 ms, and requests would wait for the next poll.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -254,7 +254,7 @@ func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
 	_ = f.MarkHidden("history") // it exists
 }
 
-// isTerminal reports whether the file is a terminal, on which a line can be overwritten.
+// isTerminal reports whether the file is a terminal, on which a line can be overwritten, or another character device.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -59,8 +59,8 @@ func (b *byValue) String() string { return b.text }
 // Type implements pflag.Value.
 func (*byValue) Type() string { return "instant" }
 
-// instant returns the instant in the form that the daemon reads, in the zone of now. It returns an empty text if none
-// was given.
+// instant returns the instant in the form that the daemon reads. A time without a zone is in the zone of now. A time
+// with a zone, or a duration, is returned as it was given. Without the flag the text is empty.
 func (b *byValue) instant(now time.Time) string {
 	if b.local.IsZero() {
 		return b.text

@@ -12,9 +12,9 @@ import (
 // healthTimeout is the maximum time for the daemon's health report after it has answered a request.
 const healthTimeout = 3 * time.Second
 
-// warn prints the conditions of the daemon that was used, in the words of /readyz. It also prints whether the
-// daemon's clock is simulated. It prints nothing if no request was sent, or if the daemon is too old to report
-// conditions.
+// warn prints the conditions of the daemon that was used, in the words of /readyz. It also prints whether the daemon's
+// clock is simulated, and keeps the report for whyStale. It prints nothing if no request was sent, or if the daemon is
+// too old to report conditions.
 func (a *app) warn() {
 	if a.asked == nil {
 		return

@@ -43,7 +43,8 @@ func (a *app) models(ctx context.Context, cluster string, queues []string) error
 	})
 }
 
-// eachModel prints the models of the named queues, or of all queues if none is named.
+// eachModel prints the models of the named queues, or of all queues if none is named. If the last answer is stale, it
+// then returns a staleError.
 func (a *app) eachModel(ctx context.Context, c *client.Client, cluster string, queues []string) error {
 	if len(queues) == 0 {
 		known, _, err := c.Queues(ctx, cluster)

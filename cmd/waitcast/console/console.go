@@ -87,7 +87,7 @@ func NewUsageError(problem string) error { return &UsageError{problem} }
 
 func (e *UsageError) Error() string { return e.problem }
 
-// Open opens a file or standard input. The returned size is 0 if it is not known.
+// Open opens a file, or standard input if its name is "-". The returned size is 0 if it is not known.
 func (c *Console) Open(file string) (io.ReadCloser, int64, error) {
 	if file == "-" {
 		return io.NopCloser(c.Stdin), 0, nil

@@ -164,7 +164,7 @@ func (a *Commands) fit(file string, f fitFlags) error {
 }
 
 // fitLublin fits the model of Lublin and Feitelson for a machine with the given number of processors; 0 means the size
-// of the largest job.
+// of the largest job. Jobs that are larger than the machine are left out.
 func fitLublin(r *recording, machine int, form string, rng *rand.Rand) (*LublinFit, error) {
 	c := r.columns()
 	tooLarge := 0

@@ -24,7 +24,7 @@ const sequentialClass = "sequential"
 type Grouping struct {
 	Groups     []string // the given NAME=PATTERN
 	Sequential bool
-	Keep       []string // queues whose sequential jobs are not separated
+	Keep       []string // queues and groups whose sequential jobs are not separated
 
 	names, patterns []string
 }

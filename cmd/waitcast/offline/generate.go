@@ -240,7 +240,8 @@ func (s *synthetic) seconds(j *draw) float64 {
 	return max(1, min(runtime, math.MaxInt64/2))
 }
 
-// noteOffered reports the load of a generated workload next to the load of the original. It warns if they differ.
+// noteOffered reports the load of a generated workload next to the load of the original. It warns if a figure differs
+// by more than otherLoad; if the load was scaled on request, only if the work per job does.
 func (a *Commands) noteOffered(o offered, like *offered, scaled bool) {
 	text, differ := o.beside(like)
 	a.Note("%s", text)
@@ -371,7 +372,8 @@ func drawLublin(rng *rand.Rand, h *swf.Header, sets ...hypergamma.Params) (*synt
 }
 
 // readParams reads the output of "waitcast fit --json", or a file with only the parameters. like is the load of the
-// jobs to which the parameters were fitted; nil if the file does not have it. procs is the size of the machine.
+// jobs to which the parameters were fitted; nil if the file does not have it. procs is the size of the machine or, if
+// the file does not have it, of the largest job.
 func (a *Commands) readParams(file string) (p *hypergamma.Params, like *offered, procs int, err error) {
 	in, _, err := a.Open(file)
 	if err != nil {

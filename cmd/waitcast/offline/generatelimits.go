@@ -111,8 +111,8 @@ func compareRuntime(rec *swf.Record, runtime float64) int {
 	return cmp.Compare(float64(rec.Runtime), runtime)
 }
 
-// customsFor returns the customs of the trace of --limits, otherwise of the trace to which a workload is fitted, nil if
-// there is neither.
+// customsFor returns the customs of the trace that --limits names or, without that flag, of the trace to which the
+// model is fitted. It returns nil if there is no such trace, or for --no-limits.
 func (a *Commands) customsFor(s *synthetic, f *GenerateFlags) (*customs, error) {
 	switch {
 	case f.limits != "":
@@ -166,7 +166,8 @@ const (
 	nearPart            = 100 // the allowed difference is 1/nearPart of the runtime
 )
 
-// give sets the user, the group and the time limit of a generated job.
+// give sets the user, the group and the time limit of a generated job. It sets nothing if the trace has no job of the
+// same queue and queues matter.
 func (h *customs) give(job *swf.Record) {
 	recorded := h.sorted[h.queue(job)]
 	if recorded == nil {

@@ -116,8 +116,8 @@ func queueLaws(r *recording) ([]lawClass, error) {
 const leastStaged = 50
 
 // stagedLaws returns a law of several stages (see uniformlog.FitStages) for the jobs of each queue and size class. The
-// size classes end at powers of two; this extends Downey's separation of sequential jobs. A class with few jobs gets
-// the law of its queue, otherwise the law of all jobs together.
+// size classes end at powers of two; this extends Downey's separation of sequential jobs. A class with fewer than
+// leastStaged jobs gets the law of its queue or, if the queue has too few jobs for a law, the law of all jobs together.
 func stagedLaws(r *recording) ([]lawClass, error) {
 	type key struct {
 		queue string

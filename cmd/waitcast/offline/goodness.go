@@ -12,7 +12,7 @@ type goodness struct {
 }
 
 // judge tests a law on values. It uses the KS test, and the chi2 test with classes that have equal probability under
-// the law.
+// the law. With fewer than 2*chiExpected values it leaves out the chi2 test.
 func judge(values []float64, cdf func(float64) float64) (goodness, error) {
 	g := goodness{KS: hypergamma.KS(values, cdf)}
 	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))

@@ -101,8 +101,8 @@ func (a *Commands) areWorkloads(paths []string, cfg *history.Config) (workloads,
 	return workloads, others, nil
 }
 
-// readFile is the result of reading a file: the notices about it, and the number of records that were left out for each
-// reason.
+// readFile is the result of reading a file, with the number of notices about it, and the number of records that were
+// left out for each reason.
 type readFile struct {
 	history.File
 	reasons map[string]int64
@@ -177,7 +177,8 @@ func (b *lineReport) notice(line source.BadLine) {
 	}
 }
 
-// summarize reports the total number of lines that were left out, unless all of them were shown.
+// summarize reports the number of lines that were left out for each reason, and the number of notices, unless all of
+// them were shown.
 func (b *lineReport) summarize() {
 	for _, reason := range b.reasons {
 		if n := b.counts[reason]; n > shownBad {

@@ -243,7 +243,7 @@ func (m *mix) copied(arrival *users.Arrival) swf.Record {
 
 // describeLoad describes the load of the workload on the first trace's machine, next to the recorded load. power is the
 // mean work of the workload per second, in processors. If factor is not 0, it also shows the target. It warns if the
-// load is more than the machine can process.
+// load misses the target by more than otherLoad, and if it is at least the whole capacity of the machine.
 func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor float64) {
 	machine := float64(r.header.MaxProcs)
 	if machine <= 0 {

@@ -78,8 +78,8 @@ func (f *feedbackFlags) String() string {
 	return fmt.Sprintf(", feedback of %s, patience %s", f.policy, f.patience.String())
 }
 
-// throttled runs the workload on a simulated machine. It returns the jobs with their waits in seconds, and a report
-// about the machine.
+// throttled runs the workload on a simulated machine. It returns the jobs with their waits in seconds, and describes
+// the machine's load and waits on standard error.
 func (a *Commands) throttled(g *users.Generator, first *recording,
 	f *feedbackFlags) (iter.Seq2[users.Arrival, float64], error) {
 	procs := f.procs

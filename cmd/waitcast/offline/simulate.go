@@ -100,8 +100,8 @@ func (a *Commands) simulate(path string, f simulateFlags) error {
 	return a.measures(trace, bad, result, &f)
 }
 
-// writeScheduled writes the trace with the simulated waits. If jobs were killed, it also writes the simulated
-// runtimes.
+// writeScheduled writes the trace with the simulated submissions (scaled by r.Factor), sizes, waits and runtimes. The
+// waits and runtimes of jobs that never started are unknown. Killed jobs get the status failed.
 func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *study.Result, f *simulateFlags) error {
 	out := swf.NewWriter(to)
 	h := *header

@@ -192,7 +192,8 @@ func (a *Commands) describeTrace(trace *swfload.Trace, bad badLines) {
 	}
 }
 
-// studySlurm writes a plan as a job array. The array's tasks run this command with the given flags.
+// studySlurm runs a plan as a Slurm job array, and returns its results. The array's tasks run this command with the
+// given flags.
 func (a *Commands) studySlurm(
 	ctx context.Context, plan *study.Plan, trace string, f *studyFlags, given *pflag.FlagSet, done func(int, int),
 ) ([]study.Row, error) {
@@ -277,7 +278,7 @@ func parsePart(text string) (study.Part, error) {
 // maxValues is the maximum number of values in a range.
 const maxValues = study.MaxCells
 
-// ParseLoads parses numbers and ranges FROM:TO:STEP. A range includes both ends.
+// ParseLoads parses numbers and ranges FROM:TO:STEP. A range includes FROM, and also TO if whole steps lead to it.
 func ParseLoads(text string) ([]float64, error) {
 	var out []float64
 	for field := range strings.SplitSeq(text, ",") {
