@@ -18,9 +18,9 @@ type Credentials struct {
 	CA string
 	// Cert and Key are the files of a client certificate and its key (PEM).
 	Cert, Key string
-	// Munge allows credentials of the program munge. If the daemon requests one because the other credentials do not
-	// suffice, the client creates and sends one. It does so only over TLS or on this host, and only if the program is
-	// installed.
+	// Munge allows credentials of the program munge, if Token is empty. If the daemon refuses a request because a
+	// credential is missing, and accepts munge, the client creates a credential and sends the request again. It does so
+	// only over TLS or on this host, and only if the program is installed.
 	Munge bool
 }
 

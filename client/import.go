@@ -203,7 +203,8 @@ func (c *Client) importRequest(ctx context.Context, token string, in Import,
 
 var errNoJSON = errors.New("a line of it is not JSON of an import")
 
-// readImport reads all lines of the answer.
+// readImport reads the lines of the answer up to the report, which it returns, or the problem, which becomes the error.
+// It calls awake for each line, and progress (unless nil) for each line with the progress.
 func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()) (*wire.ImportReport,
 	json.RawMessage, error) {
 	lines := bufio.NewScanner(io.LimitReader(from, 64*maxAnswer)) // enough for the progress of a week

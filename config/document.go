@@ -235,8 +235,8 @@ func (d *document) list(n *yaml.Node, key string, t reflect.Type) bool {
 	return true
 }
 
-// scalar checks a single value. If YAML's type would lose a part of the text (0700 seconds), the value is passed on
-// as text.
+// scalar checks a single value, and reports whether it can be decoded. A duration is passed on as text, because a
+// number of YAML could lose a part of it (0700 seconds).
 func (d *document) scalar(n *yaml.Node, key string, t reflect.Type, allowed string) bool {
 	problem := ""
 	switch {

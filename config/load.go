@@ -171,8 +171,8 @@ func bindValue(v *viper.Viper, flags *pflag.FlagSet, key, target string, f field
 	}
 }
 
-// fromOneSource returns the cluster that the flags or environment variables for one source describe. It returns nil
-// if none of them is set. It is an error if the file has clusters too.
+// fromOneSource returns the cluster that the flags or environment variables for one source describe. It returns nil if
+// none of them is set. If the file has clusters too, it reports an error to p and returns nil.
 func fromOneSource(flags *pflag.FlagSet, inFile bool, p *problems) (map[string]any, error) {
 	found := newProblems()
 	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))

@@ -48,7 +48,7 @@ func (c *Config) WithShape(data []byte) (*Config, error) {
 }
 
 // localName returns the name of the machine's zone in the zone database, for use on another machine. If that name is
-// unknown, it returns the local name of the zone.
+// unknown, it returns here, the name of the zone on this machine.
 func localName(here string) string {
 	name := os.Getenv("TZ")
 	if name == "" {

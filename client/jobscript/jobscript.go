@@ -1,6 +1,6 @@
-// Package jobscript parses the request of a batch script in the same way as the scheduler's own command. First it
-// reads the #SBATCH, #PBS, #$ or #BSUB lines, then the environment if the scheduler uses it, and then the options of
-// the command line. Later options override earlier ones.
+// Package jobscript parses the request of a batch script in the same way as the scheduler's own command. First it reads
+// the #SBATCH, #PBS, #$ or #BSUB lines, then the environment if the scheduler uses it, and then the options of the
+// command line. Later sources override earlier ones.
 //
 // The rules come from the following sources. Slurm: sbatch(1) of Slurm 22.05 and trials of that sbatch. PBS: qsub of
 // OpenPBS (its manual and src/cmds/qsub.c), and the Torque manual. Grid Engine: submit(1) and sge_types(5) of Grid

@@ -218,8 +218,8 @@ func (p *parser) detect() (Scheduler, error) {
 	return "", e
 }
 
-// strangers adds warnings about lines that look like directives but are ignored, and about directives of other
-// schedulers.
+// strangers adds warnings about lines that look like directives but are ignored, about directives of other schedulers,
+// and about a script without any directive of its own scheduler (mine).
 func (p *parser) strangers(mine Scheduler) {
 	for _, s := range p.sightings() {
 		switch {

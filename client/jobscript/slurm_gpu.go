@@ -94,7 +94,8 @@ func gpuList(text string) (int, string, error) {
 	return total, kind, nil
 }
 
-// gresGPUs returns the number of GPUs in a list of name[[:type]:count], such as gpu:kepler:2,license:1.
+// gresGPUs returns the number of GPUs in a list of name[[:type]:count], such as gpu:kepler:2,license:1, and the first
+// type that the list names for them.
 func gresGPUs(text string) (int, string, error) {
 	total, kind := 0, ""
 	for _, item := range list(text) {

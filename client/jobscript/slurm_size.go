@@ -61,7 +61,7 @@ func (s *slurmSize) fail(given setting, err error, hint string) error {
 	return s.p.fail(given.at, slurmWritten(given), err.Error(), hint)
 }
 
-// readNodes parses --nodes and --nodelist.
+// readNodes parses --nodes and --nodelist. It lowers the number of nodes to the number of tasks, and sets least.
 func (s *slurmSize) readNodes() error {
 	given, ok := s.kept["nodes"]
 	if ok {
@@ -172,9 +172,9 @@ func countHosts(text string) (int, error) {
 	return total, nil
 }
 
-// countTasks derives the number of tasks if it is not given. If tasks per GPU are given, the number follows from the
-// GPUs. Otherwise each node has --ntasks-per-node tasks, or else one task for each of the requested sockets, cores
-// and threads of a node (sbatch(1): "may implicitly set the number of tasks").
+// countTasks derives the number of tasks if it is not given. If tasks per GPU or GPUs per task are given, the number
+// follows from the GPUs. Otherwise each node has --ntasks-per-node tasks, or else one task for each of the requested
+// sockets, cores and threads of a node (sbatch(1): "may implicitly set the number of tasks").
 func (s *slurmSize) countTasks() error {
 	nodes := max(s.nodes, 1)
 	gpus := s.allGPUs(0)

@@ -86,8 +86,8 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	return &r, nil
 }
 
-// fill sets the fields of the request from the script unless a flag sets them. It prints the script's warnings on
-// standard error.
+// fill sets request, compare and memory from the script, except the values that a flag sets. It returns an error if
+// neither the script nor a flag gives the queue or the time limit. It prints the script's warnings on standard error.
 func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *whatIf, memory *memsize.Value) error {
 	s, err := b.read(c.InOrStdin())
 	if err != nil {

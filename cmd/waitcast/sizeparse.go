@@ -91,7 +91,7 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	return nil
 }
 
-// places parses queues. Each has the form QUEUE or CLUSTER:QUEUE.
+// places parses queues, each of the form QUEUE or CLUSTER:QUEUE. A queue without a cluster is one of the given cluster.
 func places(text, cluster string) ([]wire.Place, error) {
 	if text == "" {
 		if cluster == "" {

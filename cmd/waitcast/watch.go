@@ -68,7 +68,7 @@ func newWatch(a *app) *cobra.Command {
 type watched struct {
 	held  bool
 	start *time.Time
-	rest  time.Duration // remaining wait at that instant
+	rest  time.Duration // remaining wait when the line was written
 }
 
 // moved reports whether a job needs another line, and returns the content of that line.
@@ -87,7 +87,8 @@ func (w *watched) moved(j *wire.JobAnswer) (watched, bool) {
 	return now, math.Abs(float64(now.start.Sub(*w.start))) >= least
 }
 
-// watch follows a job until it no longer waits.
+// watch reports changes of a job's forecast until the job no longer waits. An error before the first report ends it;
+// after that watch tries again.
 func (a *app) watch(ctx context.Context, f *watchFlags, id string) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -74,8 +74,8 @@ func unitless(text string) bool {
 }
 
 // parseLimit parses the time limit of a flag. The unit of a number without a unit comes from the environment variable.
-// If the variable is not set, such a number is an error: users of Slurm, LSF or PBS understand 120 as two hours, and
-// the daemon understands it as two minutes.
+// If the variable is not set, such a number is an error: Slurm and LSF understand 120 as two hours, and the daemon
+// understands it as two minutes.
 func parseLimit(text string, env func(string) string) (time.Duration, error) {
 	var unit time.Duration
 	if name := env(unitVariable); name != "" {
@@ -121,13 +121,14 @@ func (w *whatIf) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.all, "all", false, fmt.Sprintf("show all combinations, not the best %d", shownSizes))
 }
 
-// several reports whether there is more than one combination.
+// several reports whether there is more than one combination, or whether the runtime is given, which only a comparison
+// uses.
 func (w *whatIf) several(queues string) bool {
 	return len(w.procs) > 1 || len(w.limits.all) > 1 || strings.Contains(queues, ",") ||
 		w.runtime+w.amdahl+w.downey+w.history != ""
 }
 
-// whatIf requests all combinations, and prints them with the time that each would save.
+// whatIf requests the forecasts of all combinations, and prints them with the daemon's advice.
 func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf, by string) error {
 	for _, limit := range w.limits.all {
 		r.Procs, r.TimeLimit = w.procs[0], limit

@@ -60,7 +60,7 @@ func called(file string) string {
 	return file
 }
 
-// readSWF opens a workload file, plain or gzip, and passes a reader of the file to use. "-" means standard input. The
+// readSWF opens a workload file, plain or gzip, and calls use with a reader of the file. "-" means standard input. The
 // reader skips bad lines. All commands read workload files with readSWF. Its errors name the file.
 func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLines, err error) {
 	name := called(file)
@@ -247,7 +247,8 @@ func (s *selection) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&s.clean, "clean", false, "leave out flurries and daily robots")
 }
 
-// choose keeps the records that ran, had processors and match the selection. It counts the other records by reason.
+// choose keeps the records that can be used (see unusable) and match the selection. It counts the other records by
+// reason. If none remains, it returns an error.
 func (s *selection) choose(r *recording) (skippedRecords, error) {
 	out := skippedRecords{}
 	r.leave(out, unusable)
@@ -281,7 +282,7 @@ func (r *recording) leave(out skippedRecords, why func(*swf.Record) string) {
 	})
 }
 
-// clean removes flurries and the jobs of robots.
+// clean removes flurries and the jobs of robots, and counts both in out.
 func (r *recording) clean(out skippedRecords) error {
 	report, err := clean.Find(r.jobs(), clean.Options{Start: r.header.Start()})
 	if err != nil {
