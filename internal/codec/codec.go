@@ -261,7 +261,8 @@ func (s *Codec) JSON(v any) {
 	s.Pieces([][]byte{text})
 }
 
-// Pieces writes bytes that are in pieces as Blob does.
+// Pieces writes the given pieces of bytes, one after the other, in the form in which Blob writes bytes. It is only for
+// writing.
 func (s *Codec) Pieces(all [][]byte) {
 	n := 0
 	for _, piece := range all {

@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// streamBytes is the number of encoded bytes from which a stream passes them on.
+// streamBytes is the minimum number of encoded bytes that a stream passes on at a time, except at the end.
 const streamBytes = 256 << 10
 
 // stream passes encoded bytes on.
@@ -13,7 +13,7 @@ type stream struct {
 	put  func([]byte) error
 	err  error  // the first error of put
 	sum  uint32 // the checksum of the bytes so far
-	size int    // their number
+	size int    // the number of the bytes so far
 }
 
 // SaveTo encodes a value as Save does, and passes the same bytes to put, piece by piece. So the encoded value, which

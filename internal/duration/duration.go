@@ -219,7 +219,7 @@ func unitSize(unit string) (time.Duration, bool) {
 type total struct {
 	whole time.Duration // nanoseconds of whole units, without overflow
 	sum   big.Rat       // fractions, and numbers that do not fit into whole
-	exact bool          // true if sum is not 0
+	exact bool          // true if sum has a part of the duration
 	err   error
 }
 

@@ -74,8 +74,8 @@ func Roughly(d time.Duration) string {
 	return "about " + text
 }
 
-// String writes a duration exactly, in the shortest form that Parse reads: "90d", "2h5m", "1m0.5s", "250ms". 0 is
-// "0s".
+// String writes a duration exactly, in a form that Parse reads, without weeks and without parts that are 0: "90d",
+// "2h5m", "1m0.5s", "250ms". 0 is "0s".
 func String(d time.Duration) string {
 	if d < 0 {
 		return d.String() // Parse does not read this duration

@@ -130,7 +130,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Start starts the server again after Kill, and waits until it answers.
+// Start starts the server, for the first time or again after Kill, and waits until it answers.
 func (s *Server) Start() error {
 	onOff := map[bool]string{true: "on", false: "off"}[s.opts.Fsync]
 	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=" + onOff, "-c",

@@ -61,7 +61,7 @@ func NewJSONWriter(to io.Writer) io.Writer {
 	}}
 }
 
-// writer writes printable characters, and passes all others to other.
+// writer writes printable characters unchanged. For each other character it calls the function other.
 type writer struct {
 	to    io.Writer
 	other func(out *bytes.Buffer, r rune)

@@ -101,7 +101,7 @@ func compare(before, now map[string]map[string]float64, tolerance float64) []fin
 var errWorse = errors.New("over the baseline; where that is meant, " +
 	"renew it with `make bench-guard RENEW=-renew` and say why in the commit")
 
-// tell prints findings.
+// tell prints findings. It returns an error that wraps errWorse if a measure is worse.
 func tell(out io.Writer, findings []finding) error {
 	worse := 0
 	for i := range findings {

@@ -211,8 +211,8 @@ func (d *server) work(ctx context.Context) (work, error) {
 		sum("waitcast_engine_trainings_total")}, nil
 }
 
-// usage returns the CPU time that the daemon has used in seconds, and its resident memory (proc_pid_stat(5); ticks are
-// hundredths of a second).
+// usage returns the CPU time that the daemon has used in seconds, and its resident memory in bytes (proc_pid_stat(5);
+// ticks are hundredths of a second). Both are 0 if the process has ended.
 func (d *server) usage() (seconds float64, memory int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
 	if err != nil {

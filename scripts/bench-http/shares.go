@@ -114,7 +114,8 @@ func (d *server) floodWith(ctx context.Context, body []byte, count *statuses) {
 	}
 }
 
-// askSmall sends small requests for some time. It returns the duration of each, and how many were not answered.
+// askSmall sends small requests for some time. It returns the duration of each, and how many had another status than
+// 200.
 func (d *server) askSmall(ctx context.Context, span time.Duration) (times []time.Duration, failed int, err error) {
 	client, body := d.ownClient(), question(2, 2)
 	defer client.CloseIdleConnections()

@@ -15,8 +15,8 @@ type budget struct {
 	name, what string
 	by         command
 	// benchmark is the name of the benchmark in the package; if several match, the worst counts. unit is the unit of
-	// the benchmark's result that is used. The value is multiplied by times, and in is the unit of the product in the
-	// table of budgets.
+	// the benchmark's result that is used. The field times is a factor on the value. The field in has the unit of the
+	// product, as the table of budgets shows it.
 	benchmark string
 	unit      string
 	times     float64

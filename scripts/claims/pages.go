@@ -44,7 +44,7 @@ func figures(text string) []string {
 	}
 }
 
-// blocks splits a page into blocks. It leaves out fenced and indented code.
+// blocks splits a page into blocks. It leaves out headings, and fenced and indented code.
 func blocks(page string) []block {
 	var out []block
 	var now *block
