@@ -38,7 +38,8 @@ type result struct {
 	err    error
 }
 
-// run runs a command of the table by sh, unless its output is stored. page is the page that it writes; "" for none.
+// run runs a command of the table by sh, unless the command has run before or its output is stored; then it returns
+// that result. page is the page that it writes; "" for none.
 func (r *runner) run(ctx context.Context, command, page string) result {
 	if got, ok := r.ran[command]; ok {
 		return got

@@ -21,7 +21,7 @@ type request struct {
 	streams            bool // read the first event only
 }
 
-// ask sends a request and returns status, header and body.
+// ask sends a request and returns status, header and body; of a stream, only the first event.
 func ask(ctx context.Context, base string, q request) (int, http.Header, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

@@ -38,9 +38,9 @@ const (
 )
 
 // ownJobs draws the only workload that is not read from a file. Sizes are powers of two, runtimes are log-normal, days
-// are busier than nights, and one job in 40 is cancelled while it waits. Each queue starts jobs in the order of
-// submissions, but a job that fits overtakes jobs that do not. The code uses nothing of the module, so that the input
-// stays the same when the module changes.
+// are busier than nights, and a few jobs are cancelled while they wait (see schedule). The jobs of all queues together
+// start in the order of submissions, but a job that fits overtakes jobs that do not. The code uses nothing of the
+// module, so that the input stays the same when the module changes.
 func ownJobs() []job {
 	rng := rand.New(rand.NewPCG(16, 1))
 	var jobs []job
@@ -166,7 +166,7 @@ func traceJobs(path string, n int) ([]job, error) {
 }
 
 // accounting writes jobs as the accounting log of OpenPBS, in order of the records' instants. At one instant ends come
-// first, then submissions, then starts.
+// first, then cancellations, then submissions, then starts.
 func accounting(jobs []job) []line {
 	var lines []line
 	add := func(j *job, at int64, kind byte, format string, args ...any) {

@@ -12,10 +12,11 @@
 // Only for the drawn workload it also has texts, of up to 2,000 bytes. Every text is stored in bin/golden, outside of
 // the repository, under its hash. If the old text of a difference exists there, the difference is printed in full.
 //
-// The real waitcastd reads each log in three pieces, with SQLite and with PostgreSQL. The first life ends by kill -9,
-// and the second is backed up and restored. A daemon in this process also reads each log, with a clock that the test
-// sets. It is needed because answers depend on the wall clock, which waitcastd takes from the system. That daemon
-// answers all requests over HTTP, and the requests of the waitcast command, at fixed instants.
+// The real waitcastd reads each log in three pieces, with SQLite and with PostgreSQL. The first life ends by kill -9.
+// With SQLite, the database is backed up in the second life, and restored after it. A daemon in this process also reads
+// each log, with a clock that the test sets. It is needed because answers depend on the wall clock, which waitcastd
+// takes from the system. That daemon answers all requests over HTTP, and the requests of the waitcast command, at fixed
+// instants.
 //
 // Prose is masked, because it may be rewritten: strings of JSON with a space in them, all words without a digit outside
 // of JSON, and descriptions, summaries and titles of the OpenAPI document. Values that differ from run to run are
@@ -216,7 +217,7 @@ func perform(ctx context.Context, parts []part, out io.Writer) error {
 // ownMore runs the commands that ask a daemon, and records the documents that describe the daemon.
 func (g *golden) ownMore(ctx context.Context, in *input, d *clocked, w *world) error {
 	c := g.chapter(in)
-	// The imported jobs are the first 300 of the log, moved to 100 days earlier.
+	// The imported jobs are the first 300 of the log without the cancelled ones, moved to 100 days earlier.
 	past := ownJobs()[:300]
 	for i := range past {
 		j := &past[i]

@@ -143,8 +143,8 @@ func read(dir string) (*stored, error) {
 }
 
 // compare prints the differences from a stored record and returns the number of differing observations. A stored
-// observation that is missing now counts as a difference only if only returns true for its name. Texts that are missing
-// in the record are looked up in kept.
+// observation that is missing now counts as a difference if the function only returns true for its name. Texts that are
+// missing in the record are looked up in kept.
 func (r *record) compare(was *stored, kept string, only func(name string) bool, out io.Writer) int {
 	all := r.names()
 	for name := range was.hashes {

@@ -50,7 +50,8 @@ func (p *pending) Pop() any {
 // few jobs at a time, and forecasts cost little compared with what grows.
 const meanGap, longestWait, shortest, longest = 25, 300, 60, 1200
 
-// writeLog writes an accounting log that ends now, in the order of its records.
+// writeLog writes an accounting log, in the order of the instants of its records. The log ends about three hours before
+// now, so that no record is in the future.
 func writeLog(path string, s size) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

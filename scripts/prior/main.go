@@ -60,7 +60,8 @@ func run(shared, out string) error {
 	return os.WriteFile(out, append(text, '\n'), 0o644) //nolint:gosec // a table that everybody may read
 }
 
-// errorsOf returns quantiles of the simulation's errors in the first submissions of a log.
+// errorsOf returns quantiles of the simulation's errors in the first submissions of a log, by class of the forecast
+// (ensemble.EarlyClassOf). It removes the other jobs from trace.
 func errorsOf(trace *backtest.Trace) (ensemble.Prior, error) {
 	trace.Jobs = trace.Jobs[:min(first, len(trace.Jobs))]
 	var all ensemble.Prior

@@ -221,7 +221,8 @@ func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 	return err
 }
 
-// ofForecasts measures requests to one view through the whole handler, one after the other. All are different.
+// ofForecasts measures requests through the whole handler, one after the other: first one request on the new view after
+// each of some events, then many different requests to one view.
 func (c *cost) ofForecasts(ctx context.Context, b *bed, w *world, reg *prometheus.Registry) error {
 	handler := api.New(b.pipeline, api.Options{
 		Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg,
