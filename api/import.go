@@ -181,7 +181,7 @@ func (p *idleTimeoutReader) drain() {
 		return // the client still waits for "100 Continue", or is gone
 	}
 	_ = p.control.SetReadDeadline(time.Now().Add(importDrain))
-	_, _ = io.Copy(io.Discard, p.from) // until the client has sent everything or closes the connection, or the deadline passes
+	_, _ = io.Copy(io.Discard, p.from) // ends also at the deadline
 }
 
 // importAnswer writes the lines of the answer.

@@ -16,7 +16,8 @@ import (
 // them. A folder is valid for one version of the engine only.
 type runs struct{ traces, folder string }
 
-// replay replays a trace. If told is true, the number of processors is the one in the header; otherwise it is learnt.
+// replay replays a trace and stores the result, or returns the result that is stored already. If told is true, the
+// number of processors is the one in the header; otherwise it is learnt.
 func (r runs) replay(name string, told bool) (*backtest.TraceResult, error) {
 	kept := filepath.Join(r.folder, name+".json")
 	if told {

@@ -49,7 +49,7 @@ func (c *cluster) job(submit time.Time) pbs.Record {
 	return rec
 }
 
-// begin writes the history, the running jobs and the waiting jobs.
+// begin creates the log with the history, the running jobs and the waiting jobs.
 func (c *cluster) begin() error {
 	type line struct {
 		at   time.Time
