@@ -70,7 +70,7 @@ func PlanReload(old, next *Config) ReloadPlan {
 	return plan
 }
 
-// compareKeys adds the keys below prefix whose values differ to changed. changed maps each such key to the name by
+// compareKeys adds to changed the keys below prefix whose values differ. changed maps each such key to the name by
 // which it is reported: the key itself, or the list around it if the list has become longer or shorter.
 func compareKeys(prefix string, old, next reflect.Value, changed map[string]string) {
 	for _, f := range fieldsOf(old.Type()) {

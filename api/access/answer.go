@@ -11,9 +11,9 @@ import (
 )
 
 // setHeaders sets the headers of every answer; a handler may overwrite them. They make a browser trust the content
-// type, send no referrer to other sites, not embed the answer in other sites and run no scripts in it. They also
-// declare that answers vary with the caller. The headers in more, which the web-config file has, replace them; its
-// Strict-Transport-Security is used only over TLS.
+// type, send no referrer to other sites, refuse pages of other sites that embed the answer, and run no scripts of the
+// answer. They also declare that answers vary with the caller. The headers in more, which the web-config file has,
+// replace them; a header Strict-Transport-Security among these is used only over TLS.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'",
 		"Authorization"}

@@ -60,8 +60,9 @@ func jobForecast(v *readmodel.View, served *readmodel.Served, j *cluster.Job, no
 	return out
 }
 
-// explainJob adds to out, the description of the waiting job w, the running jobs that it waits for. If the job has a
-// forecast and at most one task, explainJob also adds options that would start sooner. It adds nothing to a held job.
+// explainJob completes out, which describes the waiting job w: it adds the running jobs that the job waits for. If the
+// job has a forecast and at most one task, it also adds options that would start sooner. For a held job it adds
+// nothing.
 func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep float64, waits []readmodel.Pivot,
 	out *wire.Job) {
 	if w.Job.Held {

@@ -49,9 +49,9 @@ func (q *sizeQuery) readObjective() error {
 	return nil
 }
 
-// considerate sets the price of a processor-hour in each pool. It grows with the number of jobs that wait in the pool,
-// divided by the pool's processors. The objective gets the price in the pool of the first target. The bill of a target
-// is the price in its pool divided by the price in the objective.
+// considerate sets the price of a processor-hour in each pool. The price grows with the number of jobs that wait in the
+// pool, divided by the pool's processors. The objective gets the price in the pool of the first target. The bill of a
+// target is the price in its pool divided by the price in the objective.
 func (q *sizeQuery) considerate() {
 	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()

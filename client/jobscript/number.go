@@ -113,7 +113,7 @@ func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, 
 const day = 24 * time.Hour
 
 // size parses an amount of memory and returns the number of bytes. The text has digits and one of the letters as unit.
-// If b is true, a b may follow the letter. A number without a letter is in units of alone bytes.
+// If b is true, a letter b may follow the unit. A number without a unit is multiplied by alone.
 func size(text, letters string, b bool, alone int64) (int64, error) {
 	s := strings.ToUpper(text)
 	if b && len(s) > 1 && strings.IndexByte(letters, s[len(s)-2]) >= 0 {

@@ -130,8 +130,8 @@ type indexSet struct {
 
 func newIndexSet(several bool) *indexSet { return &indexSet{several: several} }
 
-// add counts the indices of a range. The maximum most bounds the number of all indices so far, repeated ones included;
-// with several ranges it also bounds the value of each index. Beyond it add returns an error.
+// add counts the indices of a range. It returns an error if there are more than most indices so far, repeated ones
+// included. If there are several ranges, it also returns an error for an index above most.
 func (s *indexSet) add(from, to, step, most int) error {
 	n := (to-from)/step + 1
 	if s.named += n; s.named > most {

@@ -18,8 +18,8 @@ var tiers = [...]struct {
 	{time.Minute, time.Second, "min", "s"},
 }
 
-// Format writes a duration for users in its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03
-// h". It leaves out a smaller unit with the value 0: "2 h". Parse reads the text, with this rounding.
+// Format writes a duration for users in its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03 h".
+// It leaves out a smaller unit with the value 0: "2 h". Parse reads the text; the result has the rounded value.
 func Format(d time.Duration) string {
 	if d < 0 {
 		if d == -d { // the smallest Duration has no positive counterpart

@@ -1,5 +1,5 @@
 // Package pgtest starts private PostgreSQL servers for tests. A server has a folder of its own with a Unix socket, and
-// needs no password. The folder is removed at the end.
+// needs no password. Server.Stop removes the folder.
 package pgtest
 
 import (

@@ -54,8 +54,8 @@ func floods() []flood {
 }
 
 // measureShares measures the requests of a small client, of 4 candidates each, while another client floods the daemon
-// with requests over many connections (in one of the floods, with none). The flooding client has a token, the small one
-// has none.
+// with requests over many connections. Before that it measures them without a flood. The flooding client has a token,
+// the small one has none.
 func (d *server) measureShares(ctx context.Context, name string, o *options) error {
 	for _, f := range floods() {
 		count := &statuses{n: map[string]int{}}

@@ -220,8 +220,8 @@ func workloadFile(jobs []job, w io.Writer) error {
 	return out.Flush()
 }
 
-// cut returns how many lines to read: those up to the latest instant, at most until, at which jobs only end. After such
-// an instant no forecast is pending, and readers need no copy of the engine with an open instant.
+// cut returns how many lines to read: those up to the latest instant, not after until, at which jobs only end. After
+// such an instant no forecast is pending, and readers need no copy of the engine with an open instant.
 func cut(lines []line, until int64) int {
 	n := 0
 	for i := 0; i < len(lines) && lines[i].at <= until; {

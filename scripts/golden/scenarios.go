@@ -343,13 +343,14 @@ func (d *clocked) lines(ctx context.Context) (int, error) {
 const (
 	// lookEvery is the event time in seconds between two samples of the load.
 	lookEvery = 300
-	// quietFor is the time without any change after which the daemon counts as idle, if there is no better sign. calm
-	// is that time if there is a better sign.
+	// calm is the time without any change after which the daemon counts as idle, once it has forecast the load from the
+	// newest sample of each cluster. quietFor is that time if such a forecast is missing, because it may never come.
 	quietFor, calm = 15 * time.Second, 400 * time.Millisecond
 )
 
-// waitUntilQuiet waits until all background work has ended: the daemon has read a number of lines (if known), has
-// forecast the load from the newest sample of each cluster, and has given the same answers for a while.
+// waitUntilQuiet waits until all background work has ended: the daemon has read a number of lines (if known), and has
+// given the same answers for a while. If it has forecast the load from the newest sample of each cluster, the while is
+// calm, otherwise quietFor.
 func (d *clocked) waitUntilQuiet(ctx context.Context, lines int) error {
 	was, since := "", time.Now()
 	return poll(ctx, func() (bool, error) {

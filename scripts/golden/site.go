@@ -117,8 +117,9 @@ func (s *site) spawn(ctx context.Context, program string) (*process, error) {
 	return p, nil
 }
 
-// ready reports whether the daemon has read the lines that existed at its start. A daemon that stands by until the
-// lease of a killed one expires is ready without reading.
+// ready reports whether the daemon has read the lines that existed at its start. The status of /readyz alone does not
+// show this: a daemon that stands by until the lease of a killed one expires is ready without having read. So
+// waitcast_collecting must be 1 too.
 func (s *site) ready(ctx context.Context) bool {
 	status, _, _, err := ask(ctx, s.url, request{method: "GET", path: "/readyz"})
 	if err != nil || status != http.StatusOK {

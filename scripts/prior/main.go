@@ -1,6 +1,6 @@
-// Command prior measures the errors of simulations in the first days of the traces beside the repository, and writes
-// predictor/engine/ensemble/prior.json. Forecasts of a new daemon start from these errors. The file has the errors over
-// all logs and, for the backtest of each log, the errors over all other logs.
+// Command prior measures the errors of simulations in the first submissions of the traces beside the repository, and
+// writes predictor/engine/ensemble/prior.json. Forecasts of a new daemon start from these errors. The file has the
+// errors over all logs and, for the backtest of each log, the errors over all other logs.
 package main
 
 import (

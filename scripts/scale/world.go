@@ -141,8 +141,8 @@ func (w *world) fill() []job.Event {
 	return out
 }
 
-// move returns three events: a job ends, one starts and one is submitted. With arrays, a task starts, and a new array
-// is submitted only if this was the last task of its array.
+// move returns three events: a job ends, one starts and one is submitted. With arrays, a task starts; a new array is
+// submitted only if this was the last task of its array, otherwise there are two events.
 func (w *world) move() []job.Event {
 	w.pass(1)
 	i := w.rng.IntN(len(w.running))

@@ -46,8 +46,8 @@ var (
 	// ErrClientFull means that the maximum number of requests of this client is waiting.
 	ErrClientFull = errors.New("too many requests of this client wait for a slot")
 	// ErrFull means that the maximum number of requests is waiting. Then a new request is refused, unless another
-	// client has at least two more waiting requests than this one. In that case one of the other client's requests is
-	// removed from the queue, and gets this error.
+	// client has at least two more waiting requests than the client of the new one. In that case one of the other
+	// client's requests is removed from the queue, and gets this error.
 	ErrFull = errors.New("too many requests wait for a slot")
 )
 

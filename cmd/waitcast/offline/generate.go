@@ -286,9 +286,9 @@ func (s *synthetic) scale(f *GenerateFlags) error {
 	return nil
 }
 
-// target returns the requested load and the number of processors of the machine to which this load refers. If --load is
-// same, there is a trace and the size of its machine is unknown, target assumes one processor, for the trace and for
-// the workload; the generated jobs do not depend on this assumption.
+// target returns the requested load and the number of processors of the machine to which this load refers. For --load
+// same and a trace from a machine of unknown size, target assumes one processor, for the trace and for the workload;
+// the generated jobs do not depend on this assumption.
 func (s *synthetic) target(f *GenerateFlags) (load float64, procs int, err error) {
 	load, procs = f.load.load, int(s.header.MaxProcs)
 	switch {
