@@ -47,7 +47,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 	})
 }
 
-// goroutinesPath answers with the stacks of the process: functions, files and lines of the program, and no data.
+// goroutinesPath is the path of the stacks of the process: functions, files and lines of the program, and no data.
 const goroutinesPath = "/v1/goroutines"
 
 func (s *Server) getGoroutines(w http.ResponseWriter, _ *http.Request) {

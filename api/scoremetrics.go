@@ -135,8 +135,8 @@ func (m *scoreMetrics) collectParts(ch scrape, v *readmodel.View, byQueue map[st
 	}
 }
 
-// collectPart sends the accuracy of the forecasts of one part of waits. of has the values of the labels cluster, queue
-// and part.
+// collectPart sends the accuracy of the forecasts of one part of waits. The argument of has the values of the labels
+// cluster, queue and part.
 func (m *scoreMetrics) collectPart(ch scrape, of []string, p *accuracy.PartScore) {
 	ch.counter(m.partScored, float64(p.N), of...)
 	ch.counter(m.partNonzero, float64(p.Nonzero), of...)

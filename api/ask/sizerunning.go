@@ -92,7 +92,7 @@ func (q *sizeQuery) remainingPart() (float64, error) {
 	return left / whole, nil
 }
 
-// part is the law of a remaining runtime: the runtime with the law Law, multiplied by the factor of.
+// part is the law of a remaining runtime: the field of is the factor on the runtimes of Law.
 type part struct {
 	advice.Law
 	of float64

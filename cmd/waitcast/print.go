@@ -134,7 +134,8 @@ func percent(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// fromSeconds converts seconds to a duration. Values that are too large give the longest duration.
+// fromSeconds converts seconds to a duration. Values that are too large or too small give the longest positive or
+// negative duration.
 func fromSeconds(s float64) time.Duration {
 	ns := s * float64(time.Second)
 	switch {

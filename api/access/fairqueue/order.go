@@ -5,7 +5,7 @@ import "container/heap"
 // client is a client with requests that wait or have slots, or with a start tag above the virtual time.
 type client struct {
 	name string
-	// tag is the start tag of its next piece of work, in units of cost.
+	// tag is the start tag of the client's next piece of work, in units of cost.
 	tag float64
 	// progress is the cost of the work that each request of the client would have got so far if they shared equally.
 	progress float64

@@ -149,7 +149,7 @@ func (a *Commands) resample(files []string, f resampleFlags) error {
 	return nil
 }
 
-// add reads another trace and splits it into the sessions of its users.
+// add reads another trace, and adds its users, sorted into pools (users.Split).
 func (m *mix) add(a *Commands, file string, f *resampleFlags) error {
 	r, err := a.record(file)
 	if err != nil {
