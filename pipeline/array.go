@@ -16,7 +16,8 @@ import (
 // rest returns a request that stands for the given number of tasks of the array j. pool is the number of processors of
 // the pool, 0 if unknown. The request is one job as large as all these tasks together, but at most as large as the pool
 // or one task, whichever is larger. So it starts when there is room for the last task beside all the others. An array
-// with a throttle is different: the request keeps the size of one task, and the engine simulates the tasks one by one.
+// with a throttle is different: the request has the size of one task and the number of tasks, and the engine simulates
+// the tasks one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if r.Throttle > 0 {
@@ -82,7 +83,7 @@ func partOf(j, array *cluster.Job) *cluster.Job {
 }
 
 // rename makes the record of an array the record of the array's last element, which has got its own id. The engine
-// keeps the id of the array until that element starts.
+// keeps the id of the array until that element starts. rename also removes the array from the served forecasts.
 func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	delete(l.open, whole.Job.ID)
 	l.served.drop(whole.Job)

@@ -205,8 +205,9 @@ func (s *savedAside) decode() (asideEvent, error) {
 	return e, modelstore.DecodeEvent(s.Event, &e.event)
 }
 
-// setAside sets aside the event ev, which has the index i in a delivery, and puts its line into the quarantine, once
-// for all events of the line. If the event is set aside already, setAside does nothing.
+// setAside sets aside the event ev, which has the index i in the delivery d. by is the judgement of the event. If there
+// is no room for it, the event is dropped. In both cases its line is put into the quarantine, once for all events of
+// the line. If the event is set aside already, setAside does nothing.
 func (p *Pipeline) setAside(
 	in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch,
 ) {
@@ -272,7 +273,7 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 }
 
 // explains reports whether the time of an event that was set aside is plausible after the clock offset of its source
-// has been subtracted. If so, it subtracts the offset.
+// has been subtracted. If so, it subtracts the offset. It returns false if the offset is not positive.
 func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	offset := c.state.Offset
 	beyond := ev.Latest().Sub(e.read) - offset
@@ -285,8 +286,8 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 
 // outrun reports whether an event that was set aside is useless, because later records have overtaken it. That is so in
 // two cases: it is the submission of a job that has come into the picture since; or no job with its id is in the
-// picture, and the last one has left it since. In both cases, since means after the time read, less clockTolerance;
-// read is when the event was read.
+// picture, and the last one has left it since. Here "since" means later than clockTolerance before the instant read, at
+// which the event was read.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {
@@ -295,7 +296,8 @@ func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	return l.state.LeftAt(ev.ID, l.known).After(since)
 }
 
-// readmitDue applies the set-aside events whose time the clock has reached, in a transaction of their own.
+// readmitDue applies the set-aside events whose time the clock has reached, in a transaction of their own. Then it
+// publishes views. If no event is due, it does nothing.
 func (p *Pipeline) readmitDue(ctx context.Context) error {
 	now := p.now()
 	var out output
@@ -331,7 +333,8 @@ func (p *Pipeline) readmitDue(ctx context.Context) error {
 	return nil
 }
 
-// saveClocks appends the changed states of the sources' clocks to a batch.
+// saveClocks appends to a batch the changed states of the sources' clocks, and the changed groups of events that are
+// set aside.
 func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil
@@ -356,7 +359,7 @@ func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
 	return nil
 }
 
-// newClock returns the clock of a source with its saved state.
+// newClock returns the clock of a source with its saved state. If that state cannot be read, this is logged.
 func (p *Pipeline) newClock(s source.Config) *eventClock {
 	c := &eventClock{
 		sourceName: s.Name, writer: p.writers[s.Options.Cluster],

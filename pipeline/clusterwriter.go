@@ -26,7 +26,7 @@ type clusterWriter struct {
 	models    *livemodels.Models
 	ledger    *ledger               // nil if no forecasts are made, as in a one-shot run
 	load      *loadforecast.Learner // nil if the load is not forecast
-	observers changes.Observers     // observers of the changes: ledger, models, load, and in Run waitObserver
+	observers changes.Observers     // ledger, models, load; also waitObserver in Run, gatherer in a rebuild
 	number    int64                 // number of the current event
 	out       *output               // output of the current event
 	known     cluster.Known
@@ -97,8 +97,8 @@ func (l *clusterWriter) close() {
 	}
 }
 
-// take folds one event. It updates picture, models and forecasts, and adds entries and rows to out. seq returns the
-// number of the next journal entry.
+// take folds one event, and returns what became of it. It updates picture, models and forecasts, and adds entries and
+// rows to out. seq returns the number of the next journal entry.
 func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
 	l.out = out
 	id, announced := ev.ID, ev.Queue
@@ -169,8 +169,8 @@ type savedPart struct {
 	codec.Savable
 }
 
-// parts returns the parts of a snapshot of the cluster, in the order in which they are restored. The engine comes
-// before the ledger, because the views in the ledger refer to the engine.
+// parts returns the parts of a snapshot of the cluster except historyPart, in the order in which they are restored. The
+// engine comes before the ledger, because the views in the ledger refer to the engine.
 func (l *clusterWriter) parts() []savedPart {
 	prefix := l.state.Name() + "/"
 	parts := []savedPart{{prefix + "state", l.state}, {prefix + "queues", l.names}, {prefix + "models", l.models}}
@@ -219,7 +219,7 @@ const historyKind, historyVersion = "history", 1
 func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
 
 // restore restores the parts of a snapshot. It removes each part but historyPart from the map once the part is
-// restored, to free its memory early.
+// restored, to free its memory early. After an error some parts may be restored already.
 func (l *clusterWriter) restore(from map[string][]byte) error {
 	for _, part := range l.parts() {
 		data, ok := from[part.name]

@@ -260,7 +260,7 @@ func queueDown(s *cluster.State, queue string) bool {
 }
 
 // answerIn converts a job's forecast to the form of the ledger, with the capacity of the job's pool and the job's
-// priority. If the queue is down, that is the cause.
+// priority. If there is a forecast and the queue is down, the cause is job.Unavailable.
 func answerIn(s *cluster.State, f *engine.Forecast, j *cluster.Job) accuracy.Answer {
 	a := answerOf(f, j.Procs)
 	a.Capacity, a.Priority = procsOf(s, j.Queue), j.Priority

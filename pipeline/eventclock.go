@@ -35,7 +35,7 @@ type eventClock struct {
 	state      clockState
 	changed    bool // the state has changed since it was saved
 	aside      aside
-	taken      int  // number of events after the newest checkpoint that this process has applied
+	taken      int  // how many events after the newest checkpoint this process has applied
 	openSaved  bool // the saved state includes judgements
 }
 
@@ -114,8 +114,8 @@ func (c *eventClock) took(d *source.Delivery, again bool) {
 }
 
 // measure adds the events of a prompt delivery that have no judgement yet to the samples, and reports whether the
-// offset has changed. It does not use the answers of a polled scheduler, because most of their events happened long
-// ago.
+// offset has changed. It does nothing if the offset is not measured. It does not use the answers of a polled scheduler,
+// because most of their events happened long ago.
 func (c *eventClock) measure(d *source.Delivery) bool {
 	fresh := d.Events[c.judged(d):]
 	if !c.measures || len(fresh) == 0 || !d.Prompt() || d.Answered {

@@ -61,7 +61,7 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 }
 
 // followOnce waits for more entries, and folds them. told is the problem that the last wait reported; the problem of
-// this wait replaces it.
+// this wait replaces it, unless the wait was ended early to publish a view.
 func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait, told *string) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if p.owes() {
@@ -92,8 +92,8 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 	return nil
 }
 
-// note replaces the problems that prevent the journal from growing, of all sources, by the given ones. Then it
-// publishes views.
+// note gives every source the given problems, which prevent the journal from growing. They replace the problems that
+// the source had before. Then note publishes views.
 func (p *Pipeline) note(problems ...readmodel.Condition) {
 	now := p.now()
 	for _, in := range p.sources {

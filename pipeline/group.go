@@ -61,11 +61,12 @@ func textBytes(ev *job.Event) int {
 		len(ev.GPUType) + len(ev.Reason) + len(ev.After) + len(ev.NodeNames) + len(ev.Group)
 }
 
-// maxText is the maximum length of an id, and of the other texts that clip truncates, in bytes. LSF's longest names of
-// jobs have 4094 bytes.
+// maxText is the maximum length of an id, in bytes. clip truncates other texts to this length. The longest names of
+// jobs in LSF have 4094 bytes.
 const maxText = 4096
 
-// clip truncates texts that are too long. It does not change ids: Storable refuses an event whose id is too long.
+// clip truncates texts that are too long. It does not change the id, the dependencies (After) and the names of nodes;
+// Storable refuses an event whose id is too long.
 func clip(ev job.Event) job.Event {
 	for _, text := range [...]*string{&ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.GPUType, &ev.Reason,
 		&ev.Group} {

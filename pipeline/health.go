@@ -117,8 +117,8 @@ func setConditions(
 }
 
 // Conditions returns Config.Noticed, then the condition of the database, then the conditions of the sources and of the
-// histories, in a fixed order. A follower has no condition of the database: its sources have one instead. Conditions
-// may be called from any goroutine.
+// histories, by the names of the clusters. A follower has no condition of the database: its sources have one instead.
+// Conditions may be called from any goroutine.
 func (p *Pipeline) Conditions() []readmodel.Condition {
 	out := slices.Clone(p.cfg.Noticed)
 	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // a follower has a condition of its source instead

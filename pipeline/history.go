@@ -66,10 +66,10 @@ func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) er
 func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 	for {
 		published := p.Published()
+		// If there is no rebuild, but the cluster is in unlearnt, Run will soon start one.
 		r := p.rebuilds.of(cluster)
 		if r != nil {
 			published = r.over
-			// no rebuild runs yet, but Run will soon start one for each cluster in unlearnt
 		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt {
 			return nil
 		}
@@ -100,7 +100,8 @@ func (p *Pipeline) AwaitUsable(ctx context.Context, cluster string) error {
 	}
 }
 
-// HistoryOf returns the description of a cluster's history, nil if there is none. Callers must not change it.
+// HistoryOf returns the description of the history in force of a cluster, nil if there is none. Callers must not change
+// it.
 func (p *Pipeline) HistoryOf(ctx context.Context, cluster string) (*past.History, error) {
 	text, err := p.store.Meta(ctx, past.InForceKey(cluster))
 	if err != nil {
@@ -296,7 +297,7 @@ func (p *Pipeline) unusable() bool {
 }
 
 // remembered looks up a job that the fold may have forgotten, in the history that the published state of a cluster
-// includes. It returns false if there is no such job.
+// includes. It returns false if there is no such job, or if the store fails permanently; then p.broken is set.
 func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	jobs := p.histories.jobs[name]
 	if jobs == nil || p.broken != nil {

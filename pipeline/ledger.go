@@ -61,8 +61,8 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 	}
 }
 
-// closeInstant makes the forecasts of the open instant and passes all changes of that instant to the engine. Call
-// closeInstant and then openInstant before an event that is later than the open instant.
+// closeInstant makes the forecasts of the open instant, or postpones them (see late), and passes all changes of that
+// instant to the engine. Call closeInstant and then openInstant before an event that is later than the open instant.
 func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
@@ -81,8 +81,8 @@ func (l *ledger) closeInstant(s *cluster.State) {
 	l.completeDependents(s)
 }
 
-// openInstant begins a later instant. It decides the quantiles that have passed, and makes the forecasts of the jobs
-// that have waited too long for their details.
+// openInstant begins a later instant. It counts the outcomes of the quantiles that have passed (see
+// accuracy.Decisions), and makes the forecasts of the jobs that have waited too long for their details.
 func (l *ledger) openInstant(at time.Time, s *cluster.State) {
 	if l.newestView != nil && at.Sub(l.newestView.At) > viewAgeMax {
 		l.newestView = nil
@@ -195,7 +195,8 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 
 // expire makes the forecasts of jobs that were submitted more than cluster.DetailsGrace ago, and whose size, queue or
 // dependency is still unknown. If the size or queue is unknown, it makes one forecast for each power of two that is
-// smaller than the number of processors of the pool, and one for all processors of the pool.
+// smaller than the number of processors of the pool, and one for all processors of the pool. Then it passes the jobs to
+// the engine.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {

@@ -19,8 +19,8 @@ func loadKey(cluster string) string { return cluster + "/load" }
 // models. No source can have that name.
 func oldLoadKey(cluster string) string { return cluster + "/.load" }
 
-// saveLoads stores the states that the load forecasts have produced since the last call. If that fails, it logs the
-// error.
+// saveLoads stores the states that the load forecasts have produced since the last call, and deletes the checkpoints
+// under oldLoadKey. If that fails, it logs the error.
 func (p *Pipeline) saveLoads(ctx context.Context) {
 	var batch modelstore.Batch
 	for name, l := range p.writers {

@@ -63,7 +63,7 @@ func (p *Pipeline) observeWriters() {
 	}
 }
 
-// waitObserver records the waits of one cluster's jobs in histograms.
+// waitObserver records in histograms the waits of one cluster's jobs, if their starts were read live.
 type waitObserver struct {
 	cluster string
 	writer  *clusterWriter

@@ -58,8 +58,8 @@ type Config struct {
 	// MaxQueues is the maximum number of queues of a cluster that have models, figures and ledger rows of their own.
 	// Jobs of all further queues are counted under queuenames.Other. 0 means no limit.
 	MaxQueues int
-	// Engine is the configuration of the forecasting engine. Levels, capacity and policy are set for each cluster,
-	// not here.
+	// Engine is the configuration of the forecasting engine. Levels, capacity, policy, the order of queues and Downey
+	// are set for each cluster, not here.
 	Engine engine.Config
 	// State and models are saved after SnapshotEvents events or SnapshotInterval, whichever comes first. 0 disables a
 	// criterion.
@@ -88,7 +88,8 @@ type Config struct {
 	Noticed []readmodel.Condition
 }
 
-// publishEvery is the minimum time between two published views while deliveries keep coming.
+// publishEvery is the minimum time between two published views while further deliveries already wait. It is also the
+// interval at which Run looks for work that is due without a delivery.
 const publishEvery = 20 * time.Millisecond
 
 // teachingEvery is the interval at which views with the progress of learning a history are published.
@@ -311,8 +312,9 @@ func (p *Pipeline) Release() {
 	p.writers = nil
 }
 
-// finish publishes the newest instant, and saves all state, when Run ends in an orderly way. Readers use the published
-// views until another writer has started.
+// finish publishes the newest instant, and saves all state, when Run ends in an orderly way. It saves no snapshot if
+// there are no new events, or while a cluster's state is unusable. Readers use the published views until another writer
+// has started.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
 		p.publishAtOnce()

@@ -14,8 +14,8 @@ import (
 // ended, or keep the view that they have. State and forecasts of a view always belong to one instant.
 
 const (
-	// previewShare is the maximum share of the writer's time for copies that take much longer than previewCheap, as in
-	// a large cluster.
+	// previewShare is the maximum share of the writer's time for copies, if a copy takes much longer than previewCheap,
+	// as in a large cluster.
 	previewShare = 0.05
 	// previewCheap is the maximum duration of a cheap copy. Cheap copies together may take a third to a half of the
 	// writer's time. So the forecasts of a small cluster follow an event within two publications.
@@ -58,7 +58,7 @@ func (p *preview) drop(e *engine.Engine) {
 	}()
 }
 
-// close waits until the background work of all copies has ended.
+// close waits until the newest copy is discarded. If that copy was made at once, an earlier one may still be in use.
 func (p *preview) close() {
 	if p.done != nil {
 		<-p.done

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// pageEntries is the number of journal entries that a rebuild reads at once.
+	// pageEntries is the maximum number of journal entries that a rebuild reads at once, and the number of rows from
+	// which it stores them.
 	pageEntries = 2000
 	// loadSampled is the length of the last part of a history from which a fast replay learns the load forecast, with 4
 	// samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
@@ -160,7 +161,8 @@ type rebuild struct {
 	rows     []modelstore.Row
 	folded   int64 // number of events of the history that are folded
 	seq      int64 // number of the newest journal entry that was read
-	// raw is the number of the last journal entry that was written by a state without the history.
+	// raw is the number of the last journal entry that was written by a state without the history. It is math.MaxInt64
+	// if no state has included the history yet.
 	raw    int64
 	learnt past.Learnt
 }
@@ -360,7 +362,8 @@ func (r *rebuild) plan() {
 var errPageFull = errors.New("the page is full")
 
 // page reads the next journal entries, and returns those of the cluster, at most pageEntries. last is the number of the
-// last entry that was read, of any cluster.
+// last entry that was read, of any cluster. At the end of the journal it is at least history.After, if the store has
+// given out that number.
 func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last int64, err error) {
 	last = r.seq
 	err = r.store.Replay(ctx, r.seq, func(e modelstore.Entry) error {
@@ -385,7 +388,7 @@ func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last in
 
 // foldPage folds journal entries of the cluster. Before each entry it folds the earlier events of the history. If last,
 // the number of the last journal entry that was read (of any cluster), is at least history.After, it then folds the
-// rest of the history. It stores completed rows.
+// rest of the history. Then it calls storeRows.
 func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
 	for i := range entries {
 		if ctx.Err() != nil {

@@ -56,7 +56,8 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	return nil
 }
 
-// replay folds the journal entries after the number from. It returns how many it has folded.
+// replay folds the journal entries whose numbers are greater than from, and returns how many it has folded. It skips
+// the entries of clusters that are not configured, or whose state is not usable.
 func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err error) {
 	last, err := p.store.LastSeq(ctx)
 	if err != nil {
@@ -111,7 +112,8 @@ type restoredFrom struct {
 }
 
 // restoreSnapshot restores all clusters from the newest undamaged snapshot, if there is one. If all snapshots are
-// damaged, or the newest undamaged one cannot be used, it drops all snapshots and leaves the writers empty.
+// damaged, or the newest undamaged one cannot be used, it drops all snapshots and leaves the writers empty. A follower
+// drops none.
 func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	snap, err := p.store.Latest(ctx)
 	var damaged *modelstore.DamagedError

@@ -112,7 +112,8 @@ func (p *Pipeline) verifyStore() bool {
 	return err == nil
 }
 
-// StoreFails reports whether an operation on the database is being retried. It may be called from any goroutine.
+// StoreFails reports whether an operation on the database is being retried, or the database file is not in its place. It
+// may be called from any goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
 // hopeless reports whether an error of the store is permanent: the store is damaged or closed, another daemon owns it
@@ -165,8 +166,9 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// commit stores the batch, and a snapshot if one is due. While the store cannot be written, commit tries again, and no
-// new event is processed. Readers use the published views in the meantime.
+// commit stores the batch, and a snapshot if one is due, and then deletes what is older than its retention (see prune).
+// While the store cannot be written, commit tries again, and no new event is processed. Readers use the published views
+// in the meantime.
 func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil
@@ -195,8 +197,8 @@ func (p *Pipeline) snapshotDue() bool {
 		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
 }
 
-// snapshot returns a snapshot of all clusters as of the newest entry. It is encoded while it is written, so it must be
-// written before anything changes.
+// snapshot returns a snapshot of all clusters as of the newest entry. The time until the next snapshot is counted from
+// now on. The snapshot is encoded while it is written, so it must be written before anything changes.
 func (p *Pipeline) snapshot() *modelstore.Snapshot {
 	parts := map[string]modelstore.Encoder{}
 	for _, l := range p.writers {

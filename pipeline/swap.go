@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// swap replaces the published state of a cluster by the state of a finished rebuild. After an error the daemon cannot
-// continue.
+// swap replaces the published state of a cluster by the state of a finished rebuild. If the rebuild has failed, swap
+// ends it instead (see giveUp). After an error the daemon cannot continue.
 func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if p.rebuilds.of(r.name) != r {
 		return nil // another rebuild has begun since
@@ -108,8 +108,9 @@ func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	}
 }
 
-// storeSwap stores the rows and the state of a rebuild, so that the next process starts from them. Then it drops the
-// unused histories.
+// storeSwap stores the rows and the state of a rebuild, so that the next process starts from them. It stores no
+// snapshot while the state of a cluster is unusable. Then it stores which history the state includes (see noteLearnt),
+// and drops the unused histories.
 func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
 	batch := modelstore.Batch{Rows: r.rows}
 	r.rows = nil

@@ -50,6 +50,7 @@ type Answer struct {
 
 // answerFor returns the answer for the size procs. A single answer applies to every size. Among several it returns the
 // one for this size or for the next larger one, which has no shorter wait; beyond the largest, it returns the last.
+// Without answers it returns one without a forecast.
 func answerFor(answers []Answer, procs int) Answer {
 	i := sort.Search(len(answers), func(i int) bool { return answers[i].Procs >= procs })
 	if len(answers) == 0 {

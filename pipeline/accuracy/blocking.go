@@ -20,8 +20,9 @@ type Blocking struct {
 	Since time.Time `json:"since,omitzero"`
 	Cause job.Cause `json:"cause,omitempty"`
 	ByLog bool      `json:"by_log,omitempty"`
-	// First is the total length of the blocked times that have ended and began before the job was eligible. Later is
-	// the total length of those that have ended and began afterwards. Until is the end of the newest of all these.
+	// First is the total length of the blocked times that have ended and began before the job was eligible, or without
+	// a known eligible time. Later is the total length of those that have ended and began afterwards. Until is the end
+	// of the newest of all these.
 	First time.Duration `json:"first,omitempty"`
 	Later time.Duration `json:"later,omitempty"`
 	Until time.Time     `json:"until,omitzero"`

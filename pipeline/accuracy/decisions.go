@@ -14,7 +14,7 @@ import (
 )
 
 // maxFollowed is the maximum number of forecasts that are followed at a time, to limit memory. Further forecasts are
-// not followed. This is decided at the submission, so it does not depend on how long a job waits.
+// not followed. This is decided when the forecast is made, so it does not depend on how long a job waits.
 const maxFollowed = 100_000
 
 // Decisions counts the outcome of each quantile at the time when the quantile passes. It exists for the metrics, which
@@ -134,7 +134,8 @@ func (f *followed) schedule() bool {
 	return found
 }
 
-// decide calls fn with the outcome of each open level whose quantile passes by the instant at.
+// decide calls fn with the outcome of each open level whose quantile passes at or before the instant at. It does not
+// change f.
 func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, age float64)) {
 	s := coverage.StillWaiting(0)
 	if f.Closed {
@@ -151,8 +152,8 @@ func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, a
 	}
 }
 
-// Follow begins to follow a forecast, and returns its number. It returns 0 if too many are followed already, or if the
-// forecast has no quantiles.
+// Follow begins to follow a forecast, and returns its number. It returns 0 if too many are followed already, which
+// Unfollowed counts, or if the forecast has no quantiles.
 func (d *Decisions) Follow(w *Waiting) uint64 {
 	if len(d.Followed) >= maxFollowed {
 		d.Unfollowed++

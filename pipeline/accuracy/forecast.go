@@ -72,7 +72,8 @@ func (f *Forecast) DetailsKnown() bool {
 	return f.Job.Procs > 0 && !f.Job.Unsized && (!f.Job.Unqueued || f.Sized)
 }
 
-// Scored returns the answer by which the job is scored. For an array that is the answer for the last task.
+// Scored returns the answer by which the job is scored. For an array that is the answer for the last task, or an answer
+// without a forecast if the array was recognized too late (ReasonUnknownTasks).
 func (f *Forecast) Scored() Answer {
 	switch {
 	case f.Last != nil && !f.Part:
@@ -160,8 +161,8 @@ func (f *Forecast) startsSoon() bool {
 		f.Answers[0].Quantiles[waittime.Median] < noticed
 }
 
-// OtherTasks returns the number of submitted tasks of an array, not counting the first. It is 0 if the job is not an
-// array, and for the first task's own record.
+// OtherTasks returns the number of submitted tasks of an array, not counting the first; 1 if the log does not count the
+// tasks. It is 0 if the job is not an array, and for the first task's own record.
 func (f *Forecast) OtherTasks() int {
 	switch {
 	case f.Part:

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// TakeLive copies the outcomes of live forecasts from the Decisions of another state of the same cluster. It also
-// begins to follow the live forecasts that are followed there. It returns a map from the old numbers of these forecasts
-// to the new ones.
+// TakeLive copies the outcomes of live forecasts from the Decisions of another state of the same cluster. They replace
+// those in d for the same queues and sizes. It also begins to follow the live forecasts that are followed there. It
+// returns a map from the old numbers of these forecasts to the new ones.
 func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	const live = 0 // MadeIndex(false)
 	for k, c := range from.Counts {

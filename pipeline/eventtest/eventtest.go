@@ -41,7 +41,7 @@ func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 		if n++; n > jobs {
 			return simulator.Job{}, false
 		}
-		if rng.IntN(5) > 0 { // one event in five has the time of the event before it
+		if rng.IntN(5) > 0 { // one job in five is submitted at the same time as the job before it
 			clock += math.Floor(rng.ExpFloat64() * 1600)
 		}
 		runtime := math.Floor(math.Exp(rng.Float64() * math.Log(72000)))
@@ -72,7 +72,7 @@ func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 }
 
 // Mangle returns the events as a bad log would have them: some are lost, some are duplicated, and some lack their size.
-// It also adds cancellations, requeues, holds and moves to another queue.
+// It also adds cancellations, requeues, holds, releases and moves to another queue.
 func Mangle(events []job.Event, seed uint64) []job.Event {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	var out []job.Event

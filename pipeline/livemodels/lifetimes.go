@@ -75,8 +75,8 @@ const (
 )
 
 // lifetimeSelection selects the law of lifetimes for one class of a queue's jobs. The competing laws are scored on
-// every lifetime, and learn it only after that. At every refit after FirstChoice lifetimes the law with the best score
-// so far is chosen.
+// every lifetime, and learn it only after that. At every refit, from FirstChoice lifetimes on, the law with the best
+// score so far is chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // longest time limit so far, seconds
@@ -85,7 +85,7 @@ type lifetimeSelection struct {
 	name string // name of the chosen law; empty before the first choice
 	law  *piecewiseSurvival
 
-	published *SelectionView // the newest view; nil if it lacks a lifetime
+	published *SelectionView // the newest view; nil if a lifetime was observed since
 }
 
 var errNoLimit = errors.New("no job has told a time limit")
@@ -120,9 +120,9 @@ func (c *lifetimeSelection) fitAtLimit(jobs []lifetime.Observation) (lifetime.La
 	return law, nil
 }
 
-// observe scores the laws on a lifetime and learns it. If the laws were fitted again, it chooses the best one. start is
-// in Unix seconds; seconds is the lifetime; limit is the time limit in seconds, 0 for none. running returns the ages of
-// the jobs that run and started at since or later.
+// observe scores the laws on a lifetime and learns it. If this fits the laws again, and at least FirstChoice lifetimes
+// are known, it chooses the best law. start is in Unix seconds; seconds is the lifetime; limit is the time limit in
+// seconds, 0 for none. running returns the ages of the jobs that run and started at since or later.
 func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(since float64) []float64) error {
 	c.published, c.longest = nil, max(c.longest, limit)
 	refit := false
@@ -178,7 +178,7 @@ func (c *lifetimeSelection) code(s *codec.Codec) {
 }
 
 // ages returns a function for the running jobs of a queue and class. The function returns the ages, in seconds, of
-// those that started at since (Unix seconds) or later.
+// those that started at since (Unix seconds) or later. Jobs whose size or queue is only guessed are left out.
 func (m *Models) ages(queue string, class int) func(since float64) []float64 {
 	return func(since float64) []float64 {
 		if m.site.Running == nil {

@@ -247,7 +247,7 @@ func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) er
 	return q.chains.Append(procs, seconds)
 }
 
-// Reached tells the models which instant they have reached. It is for use with LearnWhole.
+// Reached sets the instant up to which the models have learnt. It is for use with LearnWhole.
 func (m *Models) Reached(at time.Time) { m.now = at }
 
 // size returns a job's size in the binding dimension of its pool, at least 1. After a change of that dimension the
@@ -304,7 +304,8 @@ func (m *Models) machine(queue string) int {
 	return m.site.Pool(queue).Capacity(cluster.Procs)
 }
 
-// View returns an immutable copy of the models.
+// View brings the fits up to date and returns an immutable copy of the models. The copy lacks the default queue if
+// other queues have models and no job of the default queue has ended.
 func (m *Models) View() *View {
 	v := &View{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.site.Zone}
 	named := len(m.queues) > 2 // there are queues other than AllQueues and the default queue
@@ -332,7 +333,7 @@ func (m *Models) View() *View {
 	return v
 }
 
-// Queues returns the names of the queues that have models, sorted.
+// Queues returns the names of the queues that have models, sorted, without AllQueues.
 func (v *View) Queues() []string {
 	names := slices.Sorted(maps.Keys(v.queues))
 	return slices.DeleteFunc(names, func(s string) bool { return s == AllQueues })

@@ -19,7 +19,7 @@ const (
 	// shortest is the minimum lifetime in seconds. Shorter lifetimes are set to it, because logs are not more precise.
 	shortest = .01
 	// survivalSteps is the number of steps by which a law without a formula is approximated. Every step stands for the
-	// same share of the jobs. A jump by less than this share becomes a slope.
+	// same share of the jobs. A jump by at most this share becomes a slope.
 	survivalSteps = 256
 	// survivalWidth is the distance in ln t between two knots for a smooth law. It keeps the error of linear
 	// interpolation below 0.002, even for the narrowest laws that are fitted.

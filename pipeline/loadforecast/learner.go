@@ -46,7 +46,8 @@ type Config struct {
 }
 
 // Learner learns the load of one cluster and forecasts it in the background. Its methods must be called by one
-// goroutine at a time, in the order of the cluster's events. All methods except Finish, Stop and Wait return at once.
+// goroutine at a time, in the order of the cluster's events. All methods return at once, except Finish, Stop, Wait, and
+// BeginReplay, which decodes the saved state.
 type Learner struct {
 	worker *worker
 	seq    int64 // number of the newest event
@@ -81,8 +82,8 @@ func New(cfg Config) (*Learner, error) {
 // Published returns the value from which readers get the newest forecast. It is always the same.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// InstantOver implements changes.Observer. It takes the samples that are due before the next event, which is at the
-// instant at: all changes before that event are known now.
+// InstantOver implements changes.Observer. It takes the samples that are due before the instant at, which is that of
+// the next event. The state s includes all changes before that event.
 func (l *Learner) InstantOver(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() {

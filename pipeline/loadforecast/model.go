@@ -46,7 +46,7 @@ func (m *model) submitted(j *cluster.Job, from int) {
 }
 
 // split handles a task that gets its own record. The task takes over the name of the last task that the array still
-// had. If that name is unknown, the task is reported as submitted.
+// had. If that name is unknown, or the array had more than maxTasks tasks, the task is reported as submitted.
 func (m *model) split(whole, task *cluster.Job) {
 	last, id := taskID(whole, max(1, whole.Tasks)-1), taskID(task, 0)
 	name, known := m.names[last]
@@ -132,7 +132,8 @@ func (m *model) leftAll(j *cluster.Job, report func(name uint64)) {
 }
 
 // reconcile adapts the known jobs to those of the cluster. Jobs that the cluster lacks are reported to the forecaster
-// as lost, and jobs that the model lacks as submitted, with their starts if they run.
+// as lost, and jobs that the model lacks as submitted, with their starts if they run. Jobs that wait in the model, but
+// run in the cluster, are reported as started.
 func (m *model) reconcile(v *cluster.View) {
 	there := make(map[uint64]bool, len(v.Running)+len(v.Queued))
 	for _, jobs := range [...][]*cluster.Job{v.Running, v.Queued} {

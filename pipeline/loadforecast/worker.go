@@ -224,7 +224,7 @@ func (w *worker) dropPostponed() {
 	w.postponed, w.timer = nil, nil
 }
 
-// resume is called after the pause. It appends the postponed sample, unless a newer one waits.
+// resume is called after the pause. It appends the postponed sample, unless another sample waits or is being processed.
 func (w *worker) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
