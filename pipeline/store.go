@@ -112,8 +112,8 @@ func (p *Pipeline) verifyStore() bool {
 	return err == nil
 }
 
-// StoreFails reports whether an operation on the database is being retried, or the database file is not in its place. It
-// may be called from any goroutine.
+// StoreFails reports whether an operation on the database is being retried, or the database file is not in its place.
+// It may be called from any goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
 // hopeless reports whether an error of the store is permanent: the store is damaged or closed, another daemon owns it
