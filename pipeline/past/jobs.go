@@ -78,7 +78,7 @@ type Jobs struct {
 }
 
 // Jobs returns a Jobs with the same jobs. of is the name of the cluster, and id is the id of the history. The lookups
-// of the result read the chunks that Save has stored, so it takes less memory.
+// of the result read the chunks that Save has stored, so the result takes less memory than g.
 func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
 	for hash := range g.at {
@@ -103,8 +103,8 @@ func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	return j, nil
 }
 
-// Known returns the job with an id that left last; ok is false if there is none. Errors come from the store. The error
-// for a damaged chunk wraps modelstore.ErrCorrupt.
+// Known returns, of the jobs with an id, the one that left last. ok is false if no such job has left. Errors come from
+// the store. The error for a damaged chunk wraps modelstore.ErrCorrupt.
 func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool, err error) {
 	hash := xxhash.Sum64String(id)
 	if _, ok := slices.BinarySearch(j.hashes, hash); !ok {

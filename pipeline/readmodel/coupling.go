@@ -156,8 +156,8 @@ func (c *waitPairs) probability() float64 {
 func jeffreys(successes, n int) float64 { return (float64(successes) + .5) / (float64(n) + 1) }
 
 // gain returns the median of the differences between the waits of request and option in seconds, positive if the option
-// starts sooner. It is +Inf if in most pairs only the option ever starts, and NaN if the two middle differences are
-// -Inf and +Inf.
+// starts sooner. If neither ever starts, the difference is 0. It is +Inf if in most pairs only the option ever starts,
+// and NaN if the two middle differences are -Inf and +Inf.
 func (c *waitPairs) gain() float64 {
 	d := make([]float64, len(c.request))
 	for i := range d {

@@ -21,8 +21,8 @@ type jobIndex struct {
 	// another shape equals or exceeds in both size and limit are left out. The shape with the most processors is the
 	// first, the one with the longest limit the last.
 	takes map[string][]shape
-	// unsized has, by queue, the number of waiting jobs that are not held and whose size is in no record yet. Jobs
-	// whose queue is unknown too are counted under "".
+	// unsized has, by queue, the number of waiting jobs that are not held and whose size or queue is in no record yet.
+	// Jobs of unknown queue are counted under "".
 	unsized map[string]int
 	// queues has the names of all queues, sorted. reported has the queues whose limits the scheduler reports, by name.
 	queuesOnce sync.Once
@@ -124,8 +124,8 @@ func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	return false
 }
 
-// Unsized returns the number of waiting jobs that are not held, whose size is in no record yet, and that may be in the
-// pool of a queue. Listings report the size of a new job a few seconds after its submission.
+// Unsized returns the number of waiting jobs that are not held, whose size or queue is in no record yet, and that may
+// be in the pool of a queue. Listings report the size of a new job a few seconds after its submission.
 func (v *View) Unsized(queue string) int {
 	n := 0
 	for name, jobs := range v.index().unsized {

@@ -46,8 +46,8 @@ const surprise = .9
 
 // Move compares the state of a waiting job at its submission (then) with the present state. For a held job the cause is
 // MovedHeld. Otherwise the cause belongs to the largest of three amounts: lost capacity, processors of overrun jobs,
-// and processors of jobs that passed the job. If all three are 0, it is MovedOn or MovedTime. pivots are the running
-// jobs that the start depends on; if it is nil, no overrun is found.
+// and processors of jobs that passed the job; of equal amounts the first of these counts. If all three are 0, it is
+// MovedOn or MovedTime. pivots are the running jobs that the start depends on; if it is nil, no overrun is found.
 func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
 	var m Move
 	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {

@@ -76,8 +76,8 @@ func (v *View) Growth(queue string) Growth {
 	return Growth{PerWeek: slope, Weeks: len(weekly)}
 }
 
-// outstanding returns the numbers of outstanding jobs of a queue at the beginnings of weeks, from the second week on
-// for which the history is complete. The first week is left out, because it begins with an empty machine if the history
+// outstanding returns the numbers of outstanding jobs of a queue at the beginnings of the weeks for which the history
+// is complete, except the first week. That week is left out, because it begins with an empty machine if the history
 // begins with the log. jobs are those in the history, with times relative to origin.
 func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
 	since := 0.0

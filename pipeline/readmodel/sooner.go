@@ -61,9 +61,10 @@ type SoonerQuery struct {
 
 // Sooner returns options that would start materially sooner than the request of the query, at most one of each kind:
 // with fewer processors, with a shorter time limit, and in another queue that accepts such jobs. The option with the
-// largest gain comes first. All of them are simulated in the same futures (see coupling). Of options of one kind with
-// about the same gain, Sooner returns the one with the smallest reduction. It cannot know whether the job can run with
-// less. The result is nil if the options cannot be simulated, or if the median wait of the request is below leastGain.
+// largest gain comes first. All of them are simulated in the same futures (see coupling). Of the options of one kind
+// with at least half of the largest simulated gain, Sooner prefers the smallest change. It cannot know whether the job
+// can run with less. The result is nil if the options cannot be simulated, or if the median wait of the request is
+// below leastGain.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -160,9 +161,9 @@ type candidate struct {
 }
 
 // best returns the option to propose, nil if there is none. options are sorted from the smallest change to the largest.
-// The options are first simulated, which is cheap, and then forecast until one is to be proposed. The forecasts begin
-// with the smallest change that gains at least half of the largest simulated gain. Larger changes follow, and then the
-// smaller ones, the largest of these first.
+// The options are first simulated, which is cheap, and then forecast until one is to be proposed, at most mostForecasts
+// of them. The forecasts begin with the smallest change that gains at least half of the largest simulated gain. Larger
+// changes follow, and then the smaller ones, the largest of these first.
 func (c *comparison) best(options []Option) *Option {
 	var room [16]candidate
 	all, most := room[:0], 0.
@@ -312,9 +313,9 @@ func shorter(a *job.Attributes, keep float64, out []Option) []Option {
 }
 
 // elsewhere appends to out the options to submit the request to another queue that accepts it, without its QOS; at most
-// mostQueues. If the scheduler reports the limits of a queue, these decide. Otherwise a queue accepts the request if a
-// job that is at least as large and as long waits or runs there now. admitted reports whether a request could ever
-// start.
+// mostQueues. It leaves out queues into whose pools the request does not fit. If the scheduler reports the limits of a
+// queue, these decide. Otherwise a queue accepts the request if a job that is at least as large and as long waits or
+// runs there now. admitted reports whether a request could ever start.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool, out []Option) []Option {
 	c := v.index()
 	c.buildQueues(v)
@@ -342,7 +343,8 @@ func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool,
 	return out
 }
 
-// admits reports whether the limits of a queue allow a request to start.
+// admits reports whether the limits of a queue allow a request to start. It returns false if the queue is down or
+// closed.
 func admits(q *job.QueueFacts, a *job.Attributes) bool {
 	switch {
 	case q.Down, q.Closed:

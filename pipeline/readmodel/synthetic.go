@@ -52,7 +52,7 @@ type SyntheticJob struct {
 
 // Synthetic is a workload drawn from the live models. It is not safe for concurrent use.
 type Synthetic struct {
-	// Start is the instant from which submissions count. It is after the instant of the view: a midnight in the
+	// Start is the instant from which submissions count. It is not before the instant of the view: a midnight in the
 	// cluster's time zone or, for the model of users, a whole number of weeks after the beginning of the history.
 	Start time.Time
 	// Machine is the number of processors of the cluster, 0 if it is not known.

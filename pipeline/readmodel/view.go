@@ -153,7 +153,8 @@ func (v *View) Queues() []string {
 	return slices.Compact(names)
 }
 
-// Load has the numbers of jobs in one queue, and of their processors. QueuedJobs does not include HeldJobs.
+// Load has the numbers of jobs in one queue, and of their processors. Each task of a waiting array counts as a job.
+// QueuedJobs does not include HeldJobs.
 type Load struct {
 	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs, HeldProcs int
 }
@@ -236,8 +237,8 @@ func (v *View) LoadForecasts() (made, failures int64) {
 	return v.Load.Counts()
 }
 
-// Served returns the forecast of a waiting job. It returns nil if there is none, because the submission was read too
-// late.
+// Served returns the forecast of a waiting job. It returns nil if there is none, because no record of the submission
+// was read, or because the job is a task that left its array before it started.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
 // Conditions returns the conditions of the cluster's sources and of its history.

@@ -180,7 +180,8 @@ type run struct {
 // between is the number of jobs from one addition of the experts' weights to the next.
 const between = 100
 
-// take scores the forecast f of the job with the given index.
+// take scores the forecast f of the job with the given index, unless the job belongs to the first ones that are not
+// scored. Once for every between jobs it also adds the weights of the experts.
 func (r *run) take(job int, f engine.Forecast) {
 	j := &r.trace.Jobs[job]
 	if job < r.from {

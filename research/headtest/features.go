@@ -54,7 +54,8 @@ func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 }
 
 // plan returns the time at which enough processors are free, if every running job ends at the time that the argument
-// ends gives for it. It also returns the job whose end is the last that is needed.
+// ends gives for it. It also returns the job whose end is the last that is needed. It returns +Inf and nil if all
+// running jobs together do not have enough.
 func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	s.order = s.order[:0]
 	for i := range s.holders {

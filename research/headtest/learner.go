@@ -85,7 +85,8 @@ func (l *learner) weight(k int) float64 {
 	return 1 / (1 + math.Exp(haste*(l.losses[k][1]-l.losses[k][0])))
 }
 
-// learn learns from the outcome of the last forecast: the wait in seconds. row and exact are those of the forecast.
+// learn learns from the outcome of the last forecast: the wait in seconds. row and exact are those of the forecast. If
+// enough outcomes are new, learn also trains the trees again.
 func (l *learner) learn(row, exact []float64, wait float64) error {
 	y := logOf(wait)
 	for k, level := range l.levels {

@@ -26,8 +26,8 @@ type watcher interface {
 	asked(a *ask) error
 }
 
-// replay passes all ends, starts and asks of a trace to a watcher. An ask is passed before the events that happen after
-// it. jobs are in order of start, with their times.
+// replay passes the ends, starts and asks of a trace to a watcher, until the last job has reached the head of the
+// queue. An ask is passed before the events that happen after it. jobs are in order of start, with their times.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {

@@ -14,8 +14,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// readBinding adds to the cases of a binding load the data that only such a load has: the reasons from squeue, and the
-// ledger's forecasts for jobs with needs that GET /v1/wait has no parameter for.
+// readBinding adds to the cases of a binding load the data that only such a load has: the reasons from squeue, the
+// causes that were answered and predicted, and the ledger's forecasts for jobs with needs that GET /v1/wait has no
+// parameter for.
 func (l *load) readBinding(records []Record) error {
 	var settings Settings
 	text, err := os.ReadFile(filepath.Join(l.dir, settingsFile)) //nolint:gosec // whoever runs this names it
@@ -65,7 +66,7 @@ func (l *load) readBinding(records []Record) error {
 	return nil
 }
 
-// untilStart returns those stretches of the job of c that began before its first start, in order.
+// untilStart returns those stretches of the job of c that began at or before its first start, in order.
 func untilStart(stretches []Stretch, c *Case) []Stretch {
 	stretches = slices.Clone(stretches)
 	slices.SortStableFunc(stretches, func(a, b Stretch) int { return a.From.Compare(b.From) })

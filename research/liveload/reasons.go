@@ -34,7 +34,8 @@ type watcher struct {
 	keep func(*Stretch) error // receives each stretch at its end
 }
 
-// look processes the result of a poll: found has the reason of each waiting job.
+// look processes the result of a poll: found has the reason of each waiting job. A stretch ends if its job has another
+// reason, or waits no longer.
 func (w *watcher) look(at time.Time, found map[string]string) error {
 	for id, s := range w.open {
 		if found[id] == s.Reason {

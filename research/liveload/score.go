@@ -26,8 +26,8 @@ type Case struct {
 	TestOnly float64
 	// Wait is the job's wait from sacct, in whole seconds; +Inf if it never started.
 	Wait float64
-	// Left is the time from the submission to the cancellation of a job that did not start, in seconds; 0 if it was not
-	// cancelled.
+	// Left is the time from the submission to the cancellation of a job that did not start, in seconds, at least 1; 0
+	// if it was not cancelled.
 	Left float64
 	// Needs and Kept are set only for binding loads.
 	Needs Needs
@@ -130,8 +130,9 @@ type Figures struct {
 	Below, UpTo []float64
 	// Error is the median of the absolute errors of the 0.5 quantile, in seconds.
 	Error float64
-	// Compared is the number of jobs for which `sbatch --test-only` printed a start time. TestOnly is the median of its
-	// absolute errors on these jobs. ErrorThere is the Error of waitcast on the same jobs. Both are in seconds.
+	// Compared is the number of jobs for which `sbatch --test-only` printed a start time, and which started. TestOnly
+	// is the median of its absolute errors on these jobs. ErrorThere is the Error of waitcast on the same jobs. Both
+	// are in seconds.
 	Compared             int
 	TestOnly, ErrorThere float64
 	// Width is the median of the 0.9 quantiles of the forecasts. RecentJobs is the number of jobs with Case.Recent.

@@ -127,8 +127,8 @@ func (s Slurm) empty(ctx context.Context) (bool, error) {
 	return out == "", err
 }
 
-// fates returns sacct's records of the jobs of this cluster. Each attempt of a requeued job, and each task of an array,
-// is a Fate.
+// fates returns sacct's records of the cluster's jobs of the last 24 hours. Each attempt of a requeued job, and each
+// task of an array, is a Fate.
 func (s Slurm) fates(ctx context.Context) ([]Fate, error) {
 	out, err := s.run(ctx, "sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-1day", "-E", "now",
 		"--format=JobID,Submit,Start,End,State")

@@ -32,8 +32,9 @@ type Submission struct {
 	Record func(*Record) error
 }
 
-// Run creates the reservations of the load, and submits every job at its time, or at once if that time is over. A job
-// that Slurm refuses is recorded with the reason.
+// Run creates the reservations of the load, and submits every job at its time, or at once if that time is over. Just
+// before, it asks `sbatch --test-only` and the daemons, as far as they are set. A job that Slurm refuses is recorded
+// with the reason.
 func (s *Submission) Run(ctx context.Context) error {
 	begun := time.Now()
 	windows, err := Windows(s.Plan, s.Jobs)

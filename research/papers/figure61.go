@@ -19,7 +19,8 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// curveStudy is one kind of shaking for figure 6.1. name is the name of its files, what describes it.
+// curveStudy is one kind of shaking for figure 6.1. name is the name of its files without the endings, and what is a
+// description of the shaking.
 type curveStudy struct {
 	name, what string
 	shake      shake.Config
@@ -112,7 +113,7 @@ func (d *Data) curveTable() (Table, error) {
 }
 
 // curve returns the result of a study. It reads the points from their CSV file; with Long it first runs the study
-// again.
+// again. It also draws the curve (see draw).
 func (d *Data) curve(c curveStudy) (out curve, err error) {
 	out.curveStudy = c
 	points := filepath.Join(d.Folder, c.name+".csv")

@@ -217,8 +217,9 @@ func (r *drawnRun) gaps(ref *drawnJobs, share float64) (g gaps) {
 	return g
 }
 
-// quantileGap returns by how much the condition below <= p <= upTo is violated. p is the level of a quantile, given as
-// text. below and upTo are the shares of values below the quantile and up to it.
+// quantileGap returns by how much the condition below <= p <= upTo is violated. p is the level of a quantile, whose
+// text is the argument quantile. below and upTo are the shares of values below the quantile and up to it. If the text
+// is not a number, the result is +Inf.
 func quantileGap(quantile string, below, upTo float64) float64 {
 	p, err := strconv.ParseFloat(quantile, 64)
 	if err != nil {

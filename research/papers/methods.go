@@ -79,8 +79,8 @@ func readings() []reading {
 	}
 }
 
-// inLogs returns shapes alpha for which e^(alpha scale) is proportional to the jumps. A slot with the mean jump gets
-// the given shape.
+// inLogs returns shapes alpha for which e^(alpha scale) is proportional to the jumps. A slot with the mean jump,
+// weighted by w, gets the given shape.
 func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	mean := 0.0
 	for t := range w {
@@ -139,7 +139,7 @@ func (r *reading) iterate(p hypergamma.ArrivalParams, w slots) (alpha slots, rou
 }
 
 // cycleOf draws arrivals from a law that has another shape in each slot, and returns the distance between their daily
-// cycle and the weights. The distance is for 20,000 arrivals.
+// cycle and the weights. It draws 200,000 arrivals, and scales their counts to 20,000 for the distance.
 func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 	const n, jobs = 200_000, 20_000
 	rng := rand.New(rand.NewPCG(4, 4))

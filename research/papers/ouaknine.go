@@ -132,7 +132,7 @@ type shakenTables struct {
 	outcomes map[string]outcome
 }
 
-// of returns the outcome of a case. It is a MissingError if the case was not simulated.
+// of returns the outcome of a case. The error is a MissingError if the case was not simulated.
 func (o *shakenTables) of(state string, cfg shake.Config, runs int) (outcome, error) {
 	c := shakeCase{state, cfg, runs}
 	out, ok := o.outcomes[fmt.Sprint(c.key())]
@@ -176,8 +176,8 @@ func (o *shakenTables) singles() (Table, error) {
 	return t, nil
 }
 
-// pair adds a row that compares the means of shaken runs of the log in two states, asLogged and other. The difference
-// must be at most bound. If bound is 0, there is no promise.
+// pair adds a row that compares the means of shaken runs of the log in two states, asLogged and other. The relative
+// difference of the means must be at most bound. If bound is 0, there is no promise.
 func (o *shakenTables) pair(t *Table, what, other, reading string, cfg shake.Config, paper string,
 	bound float64) error {
 	a, err := o.of(asLogged+reading, cfg, shake.DefaultRuns)

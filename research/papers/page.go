@@ -48,7 +48,7 @@ const (
 type Standing uint8
 
 // These are the standings. Reproduced and UnderReading require that at least one promise with the basis Paper is kept,
-// and that none is missed.
+// and that none with this basis is missed.
 const (
 	Extra         Standing = iota // not a table of a paper
 	Reproduced                    // reproduced by the description in the paper
@@ -140,7 +140,7 @@ func (t *Table) because(format string, args ...any) {
 // Count has the numbers of promises that are kept and missed.
 type Count struct{ Met, Missed int }
 
-// Tally counts the promises in sections that have one of the given bases.
+// Tally counts those promises in the sections that have at least one of the bases in the set on.
 func Tally(sections []Section, on Basis) (c Count) {
 	for _, s := range sections {
 		for _, t := range s.Tables {
@@ -192,7 +192,8 @@ func Write(to io.Writer, command string, sections []Section) error {
 	return err
 }
 
-// overview writes which tables of each paper are reproduced.
+// overview writes, for each paper, which tables are reproduced, which parts were not attempted, and which data are
+// missing.
 func overview(b *strings.Builder, sections []Section) {
 	b.WriteString("\n## What is reproduced\n")
 	var names []string

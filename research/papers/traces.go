@@ -53,7 +53,7 @@ func (e *MissingError) Error() string {
 	return e.Path + " is not there; name the folder that holds the shared data with -shared"
 }
 
-// path returns the path of shared data. It is a MissingError if they do not exist.
+// path returns the path of shared data. The error is a MissingError if the data do not exist.
 func (d *Data) path(name string) (string, error) {
 	path := filepath.Join(d.Shared, filepath.FromSlash(name))
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {

@@ -68,8 +68,8 @@ func asked(j *simulator.Job) residual.Job {
 	return residual.Job{User: strconv.FormatInt(j.User, 10), Procs: j.Procs, Limit: j.Limit}
 }
 
-// fate returns the fate of a job. It is computed only once for each size of the job, because ends of other jobs change
-// it little.
+// fate returns the fate of a job. It is computed again only if the size of the job has changed, because ends of other
+// jobs change it little.
 func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k := f.laws[j.ID]
 	if k != nil && k.procs == j.Procs {
@@ -132,7 +132,8 @@ func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 
 // joining returns the waits of a job that is submitted now, by size and future. In each future the job takes the first
 // gap that the jobs before it leave, which have taken their first gaps in the same way. That is an approximation of
-// EASY, under which the job may start sooner or later. sizes rise.
+// EASY, under which the job may start sooner or later. If more than deep jobs wait, waits above 0 also include the time
+// for the work of the jobs after the first deep. If no job waits, the result is that of head. sizes rise.
 func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	if p.Waiting() == 0 {
 		return f.head(p, sizes)

@@ -116,8 +116,8 @@ func (h *hindsight) until(next int) float64 {
 	return math.Nextafter(h.w.Jobs[next].Submit, 0)
 }
 
-// choose sets the size of a job at the head of the queue, for all machines: a size known from before, the size of the
-// trial, or a new advice.
+// choose sets the size of a job at the head of the queue, for all machines. While an alternative is simulated, that is
+// the size of the trial or the size advised before. Otherwise it is a new advice, which is recorded.
 func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 	if !h.w.Asks(j.ID, h.s.Share) {
 		return

@@ -76,10 +76,11 @@ type size struct {
 	run   float64 // in seconds
 }
 
-// Make returns a workload of the given number of consecutive jobs from a part of a trace; 0 means all jobs of the part.
-// The seed determines the first job, the curves, the users' errors about runtimes, and which jobs ask. The times
-// between submissions are stretched so that the load is as given with the recorded sizes; a load of 0 leaves the times
-// unchanged. Errors come from package moldable, or mean that the trace is too short or the load invalid.
+// Make returns a workload of the given number of consecutive jobs from a part of a trace; 0, or a number above that of
+// the part, means all jobs of the part. The seed determines the first job, the curves, the users' errors about
+// runtimes, and which jobs ask. The times between submissions are stretched so that the load is as given with the
+// recorded sizes; a load of 0 leaves the times unchanged. Errors come from package moldable, or mean that the trace is
+// too short or the load invalid.
 func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*Workload, error) {
 	from := t.part(part)
 	rng := rand.New(rand.NewPCG(seed, 0x512e))

@@ -107,7 +107,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow writes a burst of lines. Three times out of four it also waits until the daemon has read them.
+// follow writes a burst of lines. Three times out of four it also waits until the daemon has read them, and then takes
+// a sample if the last one is many lines ago.
 func (s *run) follow(ctx context.Context) error {
 	begun := time.Now()
 	if err := s.burst(1); err != nil {
@@ -248,7 +249,7 @@ func (s *run) hangUp(ctx context.Context) error {
 	})
 }
 
-// failed lets the database fail, and the log grow, until the daemon reports the failure.
+// failed lets the database fail, and the log grow, until the daemon reports the failure or the log has ended.
 func (s *run) failed(ctx context.Context) error {
 	if err := s.db.fail(); err != nil {
 		return err

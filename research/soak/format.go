@@ -60,7 +60,8 @@ const (
 	mostLongLines = 12
 )
 
-// blemish writes a bad line into the log. The lines are bad for each reason in turn.
+// blemish writes a bad line into the log. The lines are bad for each reason in turn. After mostLongLines too long
+// lines, lines of another bad format replace them.
 func (m *machine) blemish(at float64) error {
 	all := m.format.reasons()
 	n := m.tally.Lines / m.badEvery

@@ -80,7 +80,7 @@ func (l *logs) end() error {
 	return l.close()
 }
 
-// write appends text to the log. Each call is one piece by which a reader sees the log grow.
+// write appends text to the log, if the log is open. Each call is one piece by which a reader sees the log grow.
 func (l *logs) write(text []byte) error {
 	if l.file == nil {
 		return nil

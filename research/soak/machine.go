@@ -207,7 +207,8 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 	}
 }
 
-// over reports whether the workload has ended and all its jobs are over.
+// over reports whether the workload has ended and all its jobs are over. It is also true before the first job was
+// drawn.
 func (m *machine) over() bool { return m.ahead == nil && len(m.live) == 0 && len(m.deleted) == 0 }
 
 // clock returns the time that the log's clock shows at an instant, or the argument not if that is later. not is a time

@@ -189,7 +189,7 @@ func losses(ctx context.Context, o *options, to io.Writer) error {
 }
 
 // exactly returns the result of the exact replay of a trace. If the folder o.keep has the result of an earlier run, it
-// is not run again.
+// is not run again. Otherwise the new result is stored there, if keep names a folder.
 func (o *options) exactly(ctx context.Context, name string) (*measured, error) {
 	file := filepath.Join(o.keep, name+".exact")
 	if o.keep != "" {

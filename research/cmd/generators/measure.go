@@ -15,7 +15,7 @@ import (
 )
 
 // workload has the measures of a workload file, over the jobs that ran and have processors. first and last are the
-// first and the last submission, in seconds; work is in processor-seconds.
+// first and the last submission, in seconds. A runtime of 0 is 1 s in runtimes. work is in processor-seconds.
 type workload struct {
 	sizes, runtimes   []float64
 	first, last, work float64

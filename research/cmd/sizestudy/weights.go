@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// mostRegret is the bound of the median regret, as a share of the turnaround. Weights with a higher regret are not
-// acceptable.
+// mostRegret is the bound of the median regret, as a share of the turnaround. Weights are acceptable only if their
+// regret is below it.
 const mostRegret = .1
 
 // alike is the relative difference in turnaround up to which weights count as equally good as the best ones.

@@ -25,8 +25,9 @@ const (
 	itsRuntime = 64_830
 )
 
-// Jobs returns the jobs that ran, in the order of the log. Index is the job's number. An estimate below the runtime is
-// raised to the runtime, unless asGiven is true: then such a job exceeds its estimate.
+// Jobs returns the jobs that ran, in the order of the log. Index is the job's number. An estimate below 1 s or unknown
+// is 1 s. An estimate below the runtime is raised to the runtime, unless asGiven is true: then such a job exceeds its
+// estimate.
 func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	var jobs []users.Job
 	for i := range records {
@@ -83,8 +84,8 @@ type Means struct{ Slowdown, Wait float64 }
 func Simulate(jobs []users.Job, procs int) (Means, error) { return simulate(jobs, procs, nil) }
 
 // SimulateWindow simulates like Simulate, but EASY plans with another runtime than the estimate: the mean runtime of
-// the user's last k jobs that have ended, at most the estimate (section 6.4). Until one of the user's jobs has ended,
-// it plans with the estimate.
+// the user's last k jobs that had ended at the submission, at least 1 s and at most the estimate (section 6.4). Until
+// one of the user's jobs has ended, it plans with the estimate.
 func SimulateWindow(jobs []users.Job, procs, k int) (Means, error) {
 	return simulate(jobs, procs, &window{k: k, last: map[int64][]float64{}})
 }
@@ -124,8 +125,8 @@ func Bad(jobs []users.Job, f float64) []users.Job {
 	return out
 }
 
-// simulate simulates jobs. With a window it advances the clock to the submission of each job before it submits the job,
-// so that the runtimes of the jobs that have ended by then are known.
+// simulate simulates jobs. With a window it advances the clock to just before the submission of each job before it
+// submits the job, so that the runtimes of the jobs that have ended by then are known.
 func simulate(jobs []users.Job, procs int, w *window) (Means, error) {
 	i := 0
 	next := func() (simulator.Job, bool) {
