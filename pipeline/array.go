@@ -33,10 +33,10 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 }
 
 // split handles a task that gets its own record, separate from its array. It returns false if it has done nothing: the
-// job is no such task, or its array has no forecast that waits (but see uncounted). The first task gets the forecast of
-// the array. When it starts, the array's first task in the engine starts and is removed (see begun), and the task is
-// passed to the engine as a separate job. The last task takes over the array's record, unless it has the array's own
-// id. Other tasks get rows without a forecast.
+// job is no such task, or its array has no open forecast and the task is not one that uncounted handles. The first task
+// gets the forecast of the array. When it starts, the array's first task in the engine starts and is removed (see
+// begun), and the task is passed to the engine as a separate job. The last task takes over the array's record, unless
+// it has the array's own id. Other tasks get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)

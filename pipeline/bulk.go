@@ -16,8 +16,8 @@ import (
 )
 
 // Bulk fits the models of one cluster to whole jobs in order of submission. It uses no journal, makes no forecasts and
-// keeps no live picture. The models are the same as after folding the events of the jobs, but are made many times
-// faster.
+// keeps no live picture. It learns the windows of lifetimes and the Markov chains of the single queues. They are the
+// same as after folding the events of the jobs, but are made many times faster.
 type Bulk struct {
 	cfg    ClusterConfig
 	models *livemodels.Models

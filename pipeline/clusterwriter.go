@@ -127,7 +127,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 	})
 }
 
-// ledgerObserver passes the changes to the ledger, and tells it which instants end and begin. When an instant has
+// ledgerObserver passes the changes to the ledger, and reports to it which instants end and begin. When an instant has
 // ended, it also calls clusterWriter.instantOver.
 type ledgerObserver struct{ writer *clusterWriter }
 

@@ -12,8 +12,9 @@ import (
 const reasonDependency = "Dependency"
 
 // awaits reports whether a waiting job depends on another job that the engine does not have yet, so that a forecast
-// would ignore the dependency. There are two cases: the other job's size or queue is still unknown; or no record of the
-// other job was read, although the scheduler reports that this job is held for it.
+// would ignore the dependency. It is false for a job that has started or left. There are two cases: the other job's
+// size or queue is still unknown; or no record of the other job was read, although the scheduler reports that this job
+// is held for it.
 func (l *ledger) awaits(o *openForecast, s *cluster.State) bool {
 	after, e := o.Job.After, l.feeder.engine
 	if after == "" || after == job.UnknownAfter || !o.Closed.IsZero() {

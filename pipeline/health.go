@@ -94,8 +94,8 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now ti
 	}
 }
 
-// setConditions replaces the conditions of a source for which selects returns true by the given ones. A condition that
-// existed before keeps the time at which it began.
+// setConditions replaces those conditions of a source for which selects returns true. The given conditions take their
+// place; those that existed before keep the time at which they began.
 func setConditions(
 	s *readmodel.SourceStatus, selects func(readmodel.Condition) bool, now time.Time, conditions ...readmodel.Condition,
 ) {

@@ -67,7 +67,7 @@ func (s *savedLedger) fields(c *codec.Codec) {
 	c.Refuse(err)
 }
 
-// pieceBytes is the number of bytes from which a piece of the ledger's JSON is full.
+// pieceBytes is the size in bytes from which on a piece of the JSON of the ledger is full, and another piece begins.
 const pieceBytes = 1 << 20
 
 // text returns the JSON of the ledger in pieces. The forecasts are most of it. Encoded together with the rest, they

@@ -134,7 +134,7 @@ type Pipeline struct {
 	unlearnt  unlearnt
 
 	run    context.Context // context of Run, for the fold's reads of the journal
-	broken error           // permanent error of such a read; nil for none
+	broken error           // permanent error of one of these reads; nil for none
 
 	seq           int64 // number of the newest journal entry
 	snapshotSeq   int64

@@ -46,9 +46,9 @@ type Forecast struct {
 	// After is true if the forecast was made after the job had started or left, because too little was known of the job
 	// before.
 	After bool `json:"after,omitempty"`
-	// BehindUnknown are ids of jobs that waited at the submission and whose size or queue was unknown then. If there
-	// were too many, only the newest are kept. When this job's own size and queue become known, the engine counts the
-	// jobs known by then as ahead of it.
+	// BehindUnknown are ids of jobs that waited at the submission, were not held, and had an unknown size or queue
+	// then. If there were too many, only the newest are kept. When this job's own size and queue become known, the
+	// engine counts the jobs known by then as ahead of it.
 	BehindUnknown []string `json:"behind_unknown,omitempty"`
 	// KeptBeside is true if a limit would keep the job from starting while two groups of jobs run: those that ran at
 	// its submission, and those of BehindUnknown.

@@ -59,7 +59,8 @@ type Group struct {
 	Submissions
 }
 
-// Add counts a ledger row, as far as it is within the bounds.
+// Add counts a ledger row, as far as it is within the bounds. It ignores a row whose levels are not waittime.Levels,
+// because another version wrote it.
 func (a *Summary) Add(row *modelstore.Row) {
 	if a.bounds.Seq > 0 && row.Seq > a.bounds.Seq {
 		return

@@ -213,7 +213,7 @@ func (q *QueueModels) without(j *cluster.Job) error {
 	return q.chains.NeverRan(key(j))
 }
 
-// ended learns the lifetime of a job, in seconds.
+// ended learns the size and the lifetime (in seconds) of a job that ran, and adds the job to the history.
 func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	class := ClassIndex(j.Procs)
 	var errs error

@@ -55,7 +55,7 @@ type Learner struct {
 	paused bool
 	// replays is true while a journal is replayed.
 	replays bool
-	// from is the instant before which no sample is taken.
+	// from is the instant before which InstantOver takes no sample.
 	from time.Time
 	// last is the instant of the newest sample. history is true if that sample was taken while history was read.
 	last    time.Time
@@ -79,7 +79,8 @@ func New(cfg Config) (*Learner, error) {
 	return &Learner{worker: w}, nil
 }
 
-// Published returns the value from which readers get the newest forecast. It is always the same.
+// Published returns the value from which readers get the newest forecast. That value stays the same; the forecast in it
+// changes.
 func (l *Learner) Published() *Published { return l.worker.published }
 
 // InstantOver implements changes.Observer. It takes the samples that are due before the instant at, which is that of
@@ -175,8 +176,8 @@ func (l *Learner) BeginReplay(saved []byte) {
 	l.paused = len(saved) > 0 && l.worker.restore(saved)
 }
 
-// SampleFrom sets the instant before which no sample is taken. This saves most of the time of a long replay. The
-// lifetimes and arrivals of jobs before that instant are still learned.
+// SampleFrom sets the instant before which InstantOver takes no sample. This saves most of the time of a long replay.
+// The lifetimes and arrivals of jobs before that instant are still learned.
 func (l *Learner) SampleFrom(at time.Time) { l.from = at }
 
 // EndReplay must be called after the replay. seq is the number of the newest event, and s the restored state of the

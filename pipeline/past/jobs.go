@@ -38,7 +38,7 @@ func (g *Gathering) Add(l *cluster.Left) {
 	*b = appendLeft(*b, l)
 }
 
-// Known returns, of the jobs with an id, the one that left last. It returns false if no such job has left.
+// Known returns, of the jobs with the given id, the one that left last. It returns false if no such job has left.
 func (g *Gathering) Known(id string) (cluster.Left, bool) {
 	hash := xxhash.Sum64String(id)
 	at, ok := g.at[hash]
@@ -103,8 +103,8 @@ func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	return j, nil
 }
 
-// Known returns, of the jobs with an id, the one that left last. ok is false if no such job has left. Errors come from
-// the store. The error for a damaged chunk wraps modelstore.ErrCorrupt.
+// Known returns, of the jobs with the given id, the one that left last. ok is false if no such job has left. Errors
+// come from the store. The error for a damaged chunk wraps modelstore.ErrCorrupt.
 func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool, err error) {
 	hash := xxhash.Sum64String(id)
 	if _, ok := slices.BinarySearch(j.hashes, hash); !ok {

@@ -111,7 +111,7 @@ type Forecasts []map[JobKey]*Served
 // maps fewer forecasts are copied.
 const ForecastParts = 256
 
-// Of returns the forecast of the attempt of a job with the key k, nil if there is none.
+// Of returns the forecast of the attempt of a job whose key is k, nil if there is none.
 func (f Forecasts) Of(k JobKey) *Served {
 	if f == nil {
 		return nil

@@ -125,8 +125,8 @@ func PeakMemory() int64 {
 	return u.Maxrss / 1024 // Linux counts in KiB
 }
 
-// Ratios compares the losses of two runs, of and over, on the jobs that both have scored. For each of Levels it returns
-// the mean loss in of, divided by the mean loss in over. n is the number of these jobs.
+// Ratios compares the losses of two runs on the jobs that both have scored. For each of Levels it returns the mean loss
+// of the first run (the argument of), divided by that of the second run (over). n is the number of these jobs.
 func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	sums := make([][2]float64, len(Levels()))
 	for i := range min(len(of), len(over)) {

@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// holder is a running job with the data from which features are computed. Times are in seconds from now.
+// holder is a running job with the data from which features are computed. All times are in seconds; those of the future
+// are counted from now.
 type holder struct {
 	job               *Job
 	age               float64

@@ -13,10 +13,10 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// ReplayDayOne replays the journals that DayOne recorded for one seed in the folder from. It writes three runs to the
-// folder to: of the daemon that followed from the start, of the one without history, and of the one with history, for
-// which it imports the history before the first request. If the recording has no daemon with history, that run replays
-// the journal of the daemon without history.
+// ReplayDayOne replays the journals that DayOne recorded for one seed in the folder named by from. It writes three runs
+// to the folder named by to: one of the daemon that followed from the start, one of the daemon without history, and one
+// of the daemon with history. For the last one ReplayDayOne imports the history before the first request. If the
+// recording has no daemon with history, the last run replays the journal of the daemon without history.
 func ReplayDayOne(ctx context.Context, from, to string) error {
 	late := taughtDir
 	if _, err := os.Stat(filepath.Join(from, late, databaseFile)); os.IsNotExist(err) {

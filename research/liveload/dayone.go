@@ -30,7 +30,7 @@ type DayOneOptions struct {
 const (
 	followedDir = "followed" // the daemon that has followed the cluster from its start
 	taughtDir   = "taught"   // the daemon that started after the history, and imported it
-	freshDir    = "fresh"    // the daemon that started at the same time, without history
+	freshDir    = "fresh"    // the daemon that started together with it, and has no history
 )
 
 const (
@@ -254,8 +254,8 @@ func (r *dayOne) rotateLog() error {
 	return syscall.Kill(pid, syscall.SIGUSR2)
 }
 
-// ask submits the last load, for which forecasts are made, and asks all daemons before each job. others names those
-// beside the daemon that followed from the start.
+// ask submits the last load, and requests forecasts from all daemons before each of its jobs. others names those beside
+// the daemon that followed from the start.
 func (r *dayOne) ask(ctx context.Context, others []string) error {
 	s := &Submission{URL: r.daemons[followedDir].url}
 	for _, name := range others {

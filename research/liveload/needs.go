@@ -65,7 +65,7 @@ func (n *Needs) args(follows string) []string {
 // processors. A job that requests more than a limit allows is refused or waits forever.
 const (
 	batchPart     = 8    // QOS batch: 1/8 of the processors for a job, 3/16 for the jobs of a user
-	lowPart       = 8    // QOS low: the same limits, and 1/4 for all its jobs together
+	lowPart       = 8    // QOS low: the limits of batch, and 1/4 of the processors for all its jobs together
 	biologyGPUs   = 4    // GPUs of all running jobs of the account biology together
 	nodeMemoryMiB = 8000 // memory of each node
 )
@@ -94,7 +94,7 @@ func (o *PlanOptions) drawBinding(random *rand.Rand) (jobs []Job, places []int) 
 		}
 		for i := range min(n, o.Jobs-len(jobs)) {
 			next := j
-			if n > 1 { // the jobs of a campaign differ only in their runtimes
+			if n > 1 { // the jobs of a campaign differ in runtime, and if need be in time limit and queue
 				next.Tasks, next.Throttle, next.Begin, next.Cancel = 0, 0, 0, 0
 				next.Run = math.Round(100*min(o.Longest, max(o.Shortest, j.Run*math.Exp(random.Float64()-.5)))) / 100
 				next.Minutes = max(j.Minutes, int(2*next.Run/60)+1)

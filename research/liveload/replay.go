@@ -24,10 +24,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// Replay replays the journal of a run, which was recorded in the folder from, in a new pipeline of this program. Before
-// each submission it repeats the request that the daemon received before that submission. It writes a run with the new
-// answers to the folder to, for Report, and a database with the new ledger, for Score. Files of an earlier replay are
-// replaced.
+// Replay replays the journal of a recorded run in a new pipeline of this program. from is the folder of that run.
+// Before each submission it repeats the request that the daemon received before that submission. Into the folder to it
+// writes a run with the new answers (for Report) and a database with the new ledger (for Score). Submissions that Slurm
+// refused are left out. Files of an earlier replay are replaced.
 //
 // The request for a job is repeated after all journal entries before the submission of the job.
 func Replay(ctx context.Context, from, to string) error {

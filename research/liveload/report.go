@@ -268,7 +268,7 @@ func readLedger(ctx context.Context, path string) (map[string]modelstore.Row, er
 	defer remove()
 	rows := map[string]modelstore.Row{}
 	err = store.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
-		if r.Attempt == 0 { // the question before the submission was about the first attempt
+		if r.Attempt == 0 { // the request before the submission was about the first attempt
 			rows[r.JobID] = r
 		}
 		return nil

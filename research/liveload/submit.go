@@ -96,7 +96,8 @@ func (s *Submission) cancel(ctx context.Context, id string, after float64) {
 	}
 }
 
-// ask asks all daemons at the same time how long a job would wait.
+// ask requests the forecast of a job from all daemons at the same time. first is the answer of the daemon at URL, and
+// others has those of Others.
 func (s *Submission) ask(ctx context.Context, j *Job) (first Answer, others []Answer) {
 	others = make([]Answer, len(s.Others))
 	var all sync.WaitGroup
@@ -123,7 +124,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // patience is the maximum time that the daemon may take for an answer.
 const patience = 30 * time.Second
 
-// askWait asks the daemon how long a job would wait.
+// askWait requests the forecast of a job from the daemon whose address is base.
 func askWait(ctx context.Context, base string, j *Job) Answer {
 	query := url.Values{
 		"queue": {j.Queue}, "user": {j.User}, "procs": {strconv.Itoa(j.Procs)},

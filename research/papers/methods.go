@@ -93,8 +93,8 @@ func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 }
 
 // expectedJumps returns, for each slot, the expected number of slots from there to the next arrival, if that comes
-// within a day. The result with is the paper's E(t), where the probability of each slot is multiplied by the weight of
-// the slot. The result without has no such factor.
+// within a day. with[t] is the paper's E(t), where the probability of each slot is multiplied by the weight of the
+// slot. For without[t] the probabilities have no such factor.
 func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	for t := range with {
 		g := hypergamma.Gamma{Shape: alpha[t], Scale: scale}

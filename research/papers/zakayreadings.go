@@ -51,7 +51,8 @@ func (r *depthReading) depth(values []float64) float64 {
 	return sum / n
 }
 
-// depthReadings adds a text with the results for the runtimes of KTH in Table VI under other readings.
+// depthReadings adds a text with the results for the runtimes of KTH in Table VI under several readings, the first of
+// which is that of the table.
 func (d *Data) depthReadings(t *Table) error {
 	l, err := d.log(kth)
 	if err != nil {

@@ -108,7 +108,7 @@ func (h *hindsight) submit(s *simulator.Simulator, next int) int {
 	return next
 }
 
-// until returns the last instant before the job with the index next is submitted.
+// until returns the last instant before the job with the index next is submitted, +Inf if there is no such job.
 func (h *hindsight) until(next int) float64 {
 	if next == len(h.w.Jobs) {
 		return math.Inf(1)

@@ -71,8 +71,8 @@ func newClient(address string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}, Timeout: 30 * time.Second}
 }
 
-// question returns a body of POST /v1/wait that asks for the waits in one queue, for the given number of sizes from 1
-// on.
+// question returns a body of POST /v1/wait that requests the waits in one queue, with the sizes from 1 to the given
+// number.
 func question(sizes int) ([]byte, error) {
 	body := struct {
 		Places     []map[string]string `json:"places"`

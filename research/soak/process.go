@@ -112,7 +112,8 @@ func (p *process) kill() error {
 	return err
 }
 
-// stop stops the daemon in order. It kills the daemon if that takes longer than patience.
+// stop stops the daemon in order. If that takes longer than patience, it kills the daemon and returns an error. It also
+// returns an error if the daemon ends with one.
 func (p *process) stop(patience time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err

@@ -139,7 +139,7 @@ const tolerance = .02
 
 func (l *level) miss() float64 { return max(0, l.P-l.High, l.Low-l.P) }
 
-// accuracy asks a daemon for the coverage of its forecasts by level, and returns it for live and replayed forecasts
+// accuracy requests the coverage of forecasts by level from a daemon, and returns it for live and replayed forecasts
 // together.
 func accuracy(ctx context.Context, p *process, days int) ([]level, error) {
 	since := epoch().Add(time.Duration(float64(days) * daySeconds / 10 * float64(time.Second)))

@@ -109,7 +109,8 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 	}
 }
 
-// sampleJobs is the number of jobs that are drawn to measure how many jobs the model submits per second.
+// sampleJobs is the number of jobs that are drawn to measure how many jobs the model submits per second, and how much
+// work a job has.
 const sampleJobs = 5000
 
 // modeled returns a workload from the model of Lublin and Feitelson. It combines as many independent streams of the

@@ -62,8 +62,8 @@ func dayOne(ctx context.Context, args []string) error {
 	return liveload.CompareDayOne(ctx, os.Stdout, dirs, false)
 }
 
-// build builds the Go package what, writes the program to the file to, and sets path to that file. It does nothing if
-// path is set already.
+// build builds the Go package named what and writes the program to the file named to. Then it sets *path to the name of
+// that file. It does nothing if *path is set already.
 func build(ctx context.Context, path *string, to, what string) error {
 	if *path != "" {
 		return nil
