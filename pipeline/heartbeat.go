@@ -13,6 +13,7 @@ func (p *heartbeat) beat() {
 	p.last.Store(&now)
 }
 
-// Idle returns the time since the writer's last sign of life: a pass of its loop, a delivery, or the end of an operation
-// of the store. Run passes its loop at least every 20 ms if there is no work. Idle may be called from any goroutine.
+// Idle returns the time since the writer's last sign of life: a pass of its loop, a delivery, or the end of an
+// operation of the store. Run passes its loop at least every 20 ms if there is no work. Idle may be called from any
+// goroutine.
 func (p *Pipeline) Idle() time.Duration { return time.Since(*p.heartbeat.last.Load()) }

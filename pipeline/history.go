@@ -269,7 +269,7 @@ func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt
 	return nil
 }
 
-// resetWriter replaces the writer of a cluster by an empty one.
+// resetWriter replaces the writer of a cluster by an empty one, and closes the old writer.
 func (p *Pipeline) resetWriter(name string) error {
 	for _, c := range p.cfg.Clusters {
 		if c.Name != name {

@@ -1,6 +1,6 @@
-// Package pipeline is the only writer of waitcast's state. It merges the events of all sources by event time, folds
-// them into the picture of each cluster, updates the models, and forecasts and scores every job. It commits the results
-// in one transaction with the checkpoints, and publishes immutable views for any number of readers.
+// Package pipeline is the only writer of waitcast's state. It takes the events of all sources as they are delivered,
+// folds them into the picture of each cluster, updates the models, and forecasts and scores every job. It commits the
+// results in one transaction with the checkpoints, and publishes immutable views for any number of readers.
 package pipeline
 
 import (

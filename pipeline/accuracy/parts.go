@@ -20,7 +20,7 @@ type Parts struct {
 }
 
 // PartScore has the scores of the forecasts of one part of the wait, for jobs that have started. Jobs that still wait
-// count in Coverage, but not here: the blocked time of a job is known only at its start.
+// count in the type Coverage, but not here: the blocked time of a job is known only at its start.
 type PartScore struct {
 	Figures
 	// Below counts, by level, the jobs whose part was shorter than the quantile rounded down to the resolution. UpTo

@@ -24,7 +24,7 @@ func NewRecord() Record {
 	return Record{Scores: map[Key]*Score{}, Recent: map[string]*Window{}, Decisions: NewDecisions()}
 }
 
-// Add adds the scores of a row.
+// Add adds a row to Scores and, if its job started and had a forecast, to Recent.
 func (r *Record) Add(row *modelstore.Row) {
 	key := Key{Queue: row.Queue, Size: waittime.SizeClass(row.Procs)}
 	s := r.Scores[key]

@@ -239,7 +239,8 @@ func (r *record) fields(c *codec.Codec, before *int64) {
 	c.Hash(&r.program)
 }
 
-// resume adds a job that was read from saved state.
+// resume adds a job that was read from saved state. It is an error if the queue or the user of the job is not in the
+// history.
 func (h *history) resume(c *codec.Codec, r record) {
 	u := h.users[h.hashes[r.user]]
 	if int(r.queue) >= len(h.queues) || r.user != 0 && u == nil {

@@ -331,8 +331,8 @@ func (w *worker) takeSaved() *Saved {
 	return saved
 }
 
-// finish ends the work and saves the model. It processes the waiting notifications before; samples among them only
-// reconcile the model.
+// finish ends the work and, if the model has changed since the start, saves it. It processes the waiting notifications
+// before; samples among them only reconcile the model.
 func (w *worker) finish() {
 	w.stop()
 	w.mu.Lock()

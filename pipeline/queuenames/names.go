@@ -29,7 +29,7 @@ type Names struct {
 	// detailed has the names of the queues with all metrics, at most detailedQueues; nil means every queue. Views share
 	// the map, so it is copied when it grows.
 	detailed map[string]bool
-	sharing  hashes // names that share Other
+	sharing  hashes // hashes of the names that share Other
 	met      uint64 // number of names added to sharing
 }
 

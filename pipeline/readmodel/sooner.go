@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Option is a request that differs in one attribute from a request of a user. The options that Sooner returns would
-// start materially sooner.
+// Option is a request that differs in one attribute from a request of a user. Two other attributes depend on it: an
+// option with fewer processors may have fewer nodes, and an option in another queue has no QOS. The options that Sooner
+// returns would start materially sooner.
 type Option struct {
 	// Changes names the attribute that differs: procs, time_limit or queue.
 	Changes string

@@ -195,7 +195,8 @@ func (v *View) ScoredLive() int64 {
 	return live
 }
 
-// Policy returns the policy with which forecasts simulate the pool of a queue, and the origin of that policy.
+// Policy returns the policy with which forecasts simulate the pool of a queue, and the origin of that policy. If no
+// forecasts are made, that is EASY, by assumption.
 func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	if v.Engine == nil {
 		return forward.EASY, pools.PolicyAssumed
@@ -241,7 +242,8 @@ func (v *View) LoadForecasts() (made, failures int64) {
 // was read, or because the job is a task that left its array before it started.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
-// Conditions returns the conditions of the cluster's sources and of its history.
+// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then the condition of
+// its history. If another source replaces an unreadable one (see StandIn), its condition is SourceStandby.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
@@ -326,7 +328,7 @@ func (t *Teaching) condition() *Condition {
 }
 
 // ShareDone returns a text about progress: the done part of total in percent, and the estimated remaining time if it is
-// not 0.
+// not 0. total must be above 0.
 func ShareDone(done, total int64, remaining time.Duration) string {
 	text := fmt.Sprintf("%d %% done", 100*done/total)
 	switch {

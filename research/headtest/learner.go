@@ -31,7 +31,7 @@ type learner struct {
 	columns [][]float64
 	waits   []float64
 	exact   [][]float64 // by level and row: quantiles of the exact method
-	trained int         // number of rows at the last training
+	trained int         // the value of seen at the last training
 	seen    int
 	models  []*boost.Model
 	losses  [][2]float64 // by level: discounted losses of the exact method and of the trees

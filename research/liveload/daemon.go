@@ -166,7 +166,7 @@ func (d *process) stop() error {
 	return nil
 }
 
-// endLeftover stops the daemon that an interrupted run left in dir, if it still runs.
+// endLeftover stops the daemon that an interrupted run left in dir, if it still runs, and waits for its end.
 func endLeftover(ctx context.Context, dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, pidName)) //nolint:gosec // whoever runs this names it
 	if err != nil {

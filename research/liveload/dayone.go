@@ -30,7 +30,7 @@ type DayOneOptions struct {
 const (
 	followedDir = "followed" // the daemon that has followed the cluster from its start
 	taughtDir   = "taught"   // the daemon that started after the history, and imported it
-	freshDir    = "fresh"    // the daemon that started together with it, and has no history
+	freshDir    = "fresh"    // the daemon that started together with taught, without history
 )
 
 const (

@@ -1,6 +1,6 @@
 // Package liveload measures forecasts on a real Slurm. It starts a cluster (scripts/slurm-cluster) and a daemon without
-// history, and submits a generated load that at times exceeds the cluster. Just before each submission it asks both the
-// daemon and `sbatch --test-only`. It compares the answers with the outcomes.
+// history, and submits a generated load that at times exceeds the cluster. Just before each submission it requests
+// forecasts from the daemon and from `sbatch --test-only`. It compares the answers with the outcomes.
 //
 // The run of one seed is a folder with these files: run.json (the settings), asked.jsonl (a Record per job),
 // truth.jsonl (a Fate per job, from sacct), waitcast.db (the daemon's database with the journal and the ledger), the

@@ -181,8 +181,8 @@ func arrive(random *rand.Rand, jobs []Job, places []int, seconds float64) {
 	}
 }
 
-// follow makes a few jobs wait for the end of another job, one of the eight submitted before. jobs are in the order of
-// their submissions.
+// follow makes a few jobs wait for the end of another job, one of the eight submitted before. These jobs are no arrays,
+// have no begin time, and are not cancelled. jobs are in the order of their submissions.
 func follow(random *rand.Rand, jobs []Job) {
 	for i := range jobs {
 		j := &jobs[i]

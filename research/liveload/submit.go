@@ -33,8 +33,8 @@ type Submission struct {
 }
 
 // Run creates the reservations of the load, and submits every job at its time, or at once if that time is over. Just
-// before, it asks `sbatch --test-only` and the daemons, as far as they are set. A job that Slurm refuses is recorded
-// with the reason.
+// before, it requests the forecasts of `sbatch --test-only` (if TestOnly is set) and of the daemons at URL and Others.
+// A job that Slurm refuses is recorded with the reason.
 func (s *Submission) Run(ctx context.Context) error {
 	begun := time.Now()
 	windows, err := Windows(s.Plan, s.Jobs)

@@ -69,7 +69,7 @@ func asked(j *simulator.Job) residual.Job {
 }
 
 // fate returns the fate of a job. It is computed again only if the size of the job has changed, because ends of other
-// jobs change it little.
+// jobs change its law little.
 func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k := f.laws[j.ID]
 	if k != nil && k.procs == j.Procs {

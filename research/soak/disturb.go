@@ -224,7 +224,8 @@ func (s *run) reloaded(ctx context.Context) error {
 	return s.hangUp(ctx)
 }
 
-// misread makes the daemon reload an invalid configuration, which it refuses.
+// misread makes the daemon reload an invalid configuration, which it refuses. Then the file gets a valid configuration
+// again.
 func (s *run) misread(ctx context.Context) error {
 	broken := &brokenDatabase{s.db}
 	if err := s.configure(s.config, broken, "data", 5*time.Minute); err != nil {

@@ -38,7 +38,8 @@ type Report struct {
 	Misses []string
 }
 
-// calm lets an undisturbed daemon read the same log, and compares the data of the two daemons.
+// calm lets an undisturbed daemon read the same log, and compares the data of the two daemons. If Options.Calm is set,
+// there is no other daemon, and nothing is compared.
 func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	quiet := &plainFile{filepath.Join(s.o.Dir, "calm")}
 	config := filepath.Join(s.o.Dir, "calm.yaml")

@@ -107,7 +107,7 @@ type run struct {
 }
 
 // Run soaks a daemon and returns the report. An error means that the soak could not continue, or that the daemon ended
-// by itself.
+// by itself. It wraps ErrSkipped if the soak is impossible on this machine.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
