@@ -249,7 +249,8 @@ func (p *Pipeline) checkLearnt(ctx context.Context) error {
 	return nil
 }
 
-// noteLearnt stores which history the published state of a cluster includes. now is nil if it includes none.
+// noteLearnt stores which history the published state of a cluster includes. now is nil if it includes none. A follower
+// stores nothing.
 func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt) error {
 	old := p.histories.learnt[name]
 	if p.cfg.Follows || old == now || old != nil && now != nil && *old == *now {

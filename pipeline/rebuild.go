@@ -29,8 +29,8 @@ const (
 	// loadSampled is the length of the last part of a history from which a fast replay learns the load forecast, with 4
 	// samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
 	loadSampled = 90 * 24 * time.Hour
-	// A rebuild goes on in the background until fewer than fewEntries journal entries are left. The writer folds these
-	// at the swap, while all its other work waits.
+	// A rebuild goes on in the background until fewer than fewEntries journal entries of the cluster are left. The
+	// writer folds these at the swap, while all its other work waits.
 	fewEntries = 200
 )
 
@@ -70,8 +70,9 @@ func (s *rebuilds) list() []*rebuild {
 	return out
 }
 
-// teaches reports whether a view is due that shows the progress of learning a history, or its end. Such views are at
-// least teachingEvery apart. The caller must then publish, because teaches counts the end of a rebuild as shown.
+// teaches reports whether a view is due that shows the progress of learning a history, or its end. It returns false if
+// the newest views were published less than teachingEvery ago, because they show the progress too. The caller must then
+// publish, because teaches counts the end of a rebuild as shown.
 func (p *Pipeline) teaches() bool {
 	if time.Since(p.publishedAt) < teachingEvery {
 		return false

@@ -62,10 +62,10 @@ type SoonerQuery struct {
 
 // Sooner returns options that would start materially sooner than the request of the query, at most one of each kind:
 // with fewer processors, with a shorter time limit, and in another queue that accepts such jobs. The option with the
-// largest gain comes first. All of them are simulated in the same futures (see coupling). Of the options of one kind
-// with at least half of the largest simulated gain, Sooner prefers the smallest change. It cannot know whether the job
-// can run with less. The result is nil if the options cannot be simulated, or if the median wait of the request is
-// below leastGain.
+// largest gain comes first. Options in the pool of the request are simulated in the same futures as the request (see
+// coupling). Of the options of one kind with at least half of the largest simulated gain, Sooner prefers the smallest
+// change. It cannot know whether the job can run with less. The result is nil if the options cannot be simulated, or if
+// the median wait of the request is below leastGain.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -196,8 +196,8 @@ func (c *comparison) best(options []Option) *Option {
 	return nil
 }
 
-// simulate simulates an option in the futures of the request, and couples its waits with those of the request. It
-// returns false if that is impossible. The waits use the memory of c.waited.
+// simulate simulates an option in c.futures, and couples its waits with those of the request. It returns false if that
+// is impossible. The waits use the memory of c.waited.
 func (c *comparison) simulate(o *candidate) bool {
 	c.request = c.PrioritizedRequest(&o.Attributes)
 	waits := c.futures.Waits(&c.request, c.waited[:0])

@@ -80,7 +80,7 @@ type Table struct {
 	// Header and Cells are a second table with other columns, for example a surface; empty if there is none.
 	Header []string
 	Cells  [][]string
-	// Picture is the file name of a picture in the folder beside the page; empty if there is none.
+	// Picture is the path, relative to the page, of a picture in the folder beside the page; empty if there is none.
 	Picture string
 	// Standing is the standing that the table claims (see standing).
 	Standing Standing
