@@ -197,8 +197,8 @@ func (p *Pipeline) snapshotDue() bool {
 		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
 }
 
-// snapshot returns a snapshot of all clusters as of the newest entry. The time until the next snapshot is counted from
-// now on. The snapshot is encoded while it is written, so it must be written before anything changes.
+// snapshot returns a snapshot of all clusters as of the newest entry. It also begins to count events and time again for
+// the next snapshot. The snapshot is encoded while it is written, so it must be written before anything changes.
 func (p *Pipeline) snapshot() *modelstore.Snapshot {
 	parts := map[string]modelstore.Encoder{}
 	for _, l := range p.writers {

@@ -144,8 +144,8 @@ func (h *history) view() *HistoryView {
 }
 
 // Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all queues. Submissions are in
-// seconds since origin, the submission of the first of these jobs. For an unknown queue the results are zero. Users are
-// identified by numbers, from 1; -1 means unknown.
+// seconds since origin, the submission of the first of these jobs. For a queue that is not in the history the results
+// are zero. Users are identified by numbers, from 1; -1 means unknown.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
