@@ -286,8 +286,8 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 
 // outrun reports whether an event that was set aside is useless, because later records have overtaken it. That is so in
 // two cases: it is the submission of a job that has come into the picture since; or no job with its id is in the
-// picture, and the last one has left it since. Here "since" means later than clockTolerance before the instant read, at
-// which the event was read.
+// picture, and the last one has left it since. Here "since" means later than read minus clockTolerance, where read is
+// the instant at which the event was read.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {

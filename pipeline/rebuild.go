@@ -71,8 +71,8 @@ func (s *rebuilds) list() []*rebuild {
 }
 
 // teaches reports whether a view is due that shows the progress of learning a history, or its end. It returns false if
-// the newest views were published less than teachingEvery ago, because they show the progress too. The caller must then
-// publish, because teaches counts the end of a rebuild as shown.
+// the newest views were published less than teachingEvery ago, because they show the progress too. If it returns true,
+// the caller must publish, because teaches counts the end of a rebuild as shown.
 func (p *Pipeline) teaches() bool {
 	if time.Since(p.publishedAt) < teachingEvery {
 		return false

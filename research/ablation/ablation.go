@@ -181,7 +181,7 @@ type run struct {
 const between = 100
 
 // take scores the forecast f of the job with the given index, unless the job belongs to the first ones that are not
-// scored. Once for every between jobs it also adds the weights of the experts.
+// scored. Once in 100 jobs (see between) it also adds the weights of the experts.
 func (r *run) take(job int, f engine.Forecast) {
 	j := &r.trace.Jobs[job]
 	if job < r.from {

@@ -17,8 +17,8 @@ type Change struct{ Part, Error float64 }
 // week is the number of days that are taken together as one sample, because waits on consecutive days are correlated.
 const week = 7
 
-// ChangeOf compares the loss in two results, at the level with the given index: it returns the change from the result
-// nothing, with the whole engine, to the result of a variant, which is the argument of. Its error is the standard error
+// ChangeOf returns the change of the loss from one result to another, at the level with the given index. The argument
+// nothing is the result of the whole engine, and the argument of is that of a variant. Its error is the standard error
 // of a ratio of sums, with weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39). The error
 // is NaN if there are fewer than two weeks.
 func ChangeOf(of, nothing *Result, level int) Change {
