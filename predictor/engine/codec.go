@@ -28,8 +28,8 @@ func (e *Engine) MarshalBinary() ([]byte, error) {
 	return data, err
 }
 
-// SaveTo passes the bytes that MarshalBinary returns to put, piece by piece, and returns their number. They need not
-// fit into memory then. put must not keep a piece.
+// SaveTo saves the engine like MarshalBinary, but it passes the bytes to put, piece by piece. So they need not fit into
+// memory. It returns their number. put must not keep a piece.
 func (e *Engine) SaveTo(put func([]byte) error) (int, error) {
 	return codec.SaveTo(put, kind, version, e.fields)
 }

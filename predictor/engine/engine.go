@@ -48,8 +48,8 @@ type Config struct {
 	Recent training.Recent
 	// Resolution is the resolution of the log's waits in seconds, 1 by default.
 	Resolution float64
-	// If Steady is true, the engine learns at a constant rate. Changes are still counted (see Drift), but have no
-	// effect.
+	// If Steady is true, the engine learns at a constant rate. Changes are still counted (see Engine.Drifts), but have
+	// no effect.
 	Steady bool
 	// Rate is the step of the correction, see conformal.Config.
 	Rate float64
@@ -221,8 +221,8 @@ type Forecast struct {
 	// futures, limits or other jobs keep it from competing for at least half of the wait.
 	begins, waitsForOthers, keptSoon, mostlyBlocked bool
 	// Nodes is true if the nodes of the pool are known. The simulation places jobs on them if a resource other than
-	// processors may run short. NoRoom is true if it does so, and the request does not start at once if all jobs run to
-	// their time limits.
+	// processors may run short. NoRoom is true if two things hold: the simulation places jobs on nodes, and the request
+	// would not start at once if all jobs ran to their time limits.
 	Nodes, NoRoom bool
 }
 
@@ -259,7 +259,7 @@ func (e *Engine) SetPriorities(now float64, p *fairshare.Priorities) {
 }
 
 // SetOutages sets all outages of a pool, by the name in PoolConfig. They replace the earlier ones. Impossible outages
-// are left out, and all after the first 64 by their beginning.
+// are left out. Of the others only the 64 that begin first are kept.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }
 
 // SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if they are unknown. Simulations place jobs on

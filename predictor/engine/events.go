@@ -10,8 +10,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// tick advances the time to an instant, and with it the tracker and the pools. It returns the time. Time never goes
-// back, and NaN leaves it unchanged.
+// tick advances the time to an instant, and with it the tracker and the pools. It returns the time, which is between
+// -track.Farthest and track.Farthest. Time never goes back, and NaN leaves it unchanged. If there is no time before the
+// first event (NaN or -Inf), it is 0.
 func (e *Engine) tick(now float64) float64 {
 	if before := e.tracker.Clock; now > before { // false for NaN
 		e.tracker.Clock = math.Max(-track.Farthest, math.Min(now, track.Farthest))
@@ -24,8 +25,9 @@ func (e *Engine) tick(now float64) float64 {
 	return e.tracker.Clock
 }
 
-// done finishes an event of a pool; nil if the pool is unknown. Tables that are due at this number of events take
-// effect now, before any further forecast.
+// done counts an event and finishes it: changes are noticed, and the pool p may get new tables in the background. p is
+// nil if the pool is unknown. Tables that are due at this number of events take effect now, before any further
+// forecast.
 func (e *Engine) done(p *pools.Pool) {
 	e.events++
 	e.checkCapacity(p)
@@ -54,8 +56,9 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 }
 
 // SubmitAt records a late submission: the job's size or queue became known only at now. The job is forecast from v, the
-// kept view of the instant at which it was submitted. It then counts as waiting since that instant. If v is nil, the
-// job counts as submitted at now. If it has started meanwhile, call Start afterwards.
+// kept view of the instant at which it was submitted. It then counts as waiting since that instant. If v comes from
+// WithEarlier, the engine learns from a forecast without the added jobs, and returns the forecast with them. If v is
+// nil, the job counts as submitted at now. If it has started meanwhile, call Start afterwards.
 func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Request) Forecast {
 	if v == nil {
 		return e.Submit(now, id, r)
@@ -84,8 +87,9 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 }
 
 // WithEarlier returns a view with further waiting jobs: those that were submitted by an instant but became known only
-// after the view was made. It returns v itself if there are none. The view is for the forecast of the job with this id
-// and queue, which SubmitAt then submits.
+// after the view was made. Only jobs in the pool of the given queue are added, and none to a large pool. If there are
+// none, it returns v itself. The view is for the forecast of the job with this id and queue, which SubmitAt then
+// submits.
 func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string) *View {
 	if v == nil || v.entered == e.tracker.Entered {
 		return v
@@ -146,8 +150,8 @@ func (e *Engine) follow(j *track.Job, g *pendingForecast) {
 	}
 }
 
-// queue returns the queue with a name, and creates it if necessary. After the first training of trees, new queues are
-// reported to the monitor of changes.
+// queue returns the queue with a name, and creates it if necessary. Others may then be forgotten. After the first
+// training of trees, new queues are reported to the monitor of changes.
 func (e *Engine) queue(name string) *track.Queue {
 	q, fresh, forgotten := e.tracker.Queue(name)
 	for _, name := range forgotten {

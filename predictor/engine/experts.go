@@ -142,7 +142,9 @@ func (v *View) addTrees(queue int, row []float64, g *pendingForecast, c *scratch
 	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = unlogAll(all), unlogAll(recent)
 }
 
-// serve combines the experts' forecasts, mixes in the early forecast (ensemble.Mix), and corrects the result.
+// serve combines the experts' forecasts, mixes in the early forecast (ensemble.Mix), and corrects the result. It
+// ignores experts that are left out (Config.WithoutExperts). Without any other forecast it sets only the answers and
+// groups for learning.
 func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineExperts) {
 	levels := len(v.Levels)
 	g.Answers = make([]float64, levels*ensemble.Count)
@@ -218,8 +220,8 @@ func (v *View) addRecent(j *resolvedRequest, g *pendingForecast) {
 	}
 }
 
-// addSimulation simulates the pool, or looks up the simulation of a large one. It adds the quantiles and the other
-// results of the simulation.
+// addSimulation counts the jobs ahead and the free processors. It then simulates the pool, or looks up the simulation
+// of a large one, and adds the quantiles and the other results, if there are any.
 func (v *View) addSimulation(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
 	ranked := j.ranked(&c.ranked)

@@ -152,7 +152,7 @@ type featureRow struct {
 	*resolvedRequest
 	experts *expertFeatures
 	similar *track.SimilarFacts // facts about the jobs of the request's queue and size class
-	// queueSmaller counts the waiting jobs of the queue that are not larger than the request.
+	// queueSmaller counts the waiting jobs of the queue in the request's size class and in smaller ones.
 	queueSmaller track.Amount
 	scratch      *scratch
 	pool         *pools.Facts
@@ -200,7 +200,7 @@ func (v *View) row(j *resolvedRequest, h *expertFeatures, c *scratch) []float32 
 	return r.out
 }
 
-// logOf returns ln(seconds + 60), NaN for NaN.
+// logOf returns ln(seconds + 60), where negative seconds count as 0; NaN for NaN.
 func logOf(seconds float64) float64 { return math.Log(math.Max(0, seconds) + waittime.Shift) }
 
 func (r *featureRow) request() {

@@ -10,7 +10,8 @@ import (
 
 // split computes the quantiles of the two parts of the served wait, blocked and eligible, from the simulated futures.
 // shares are the blocked shares of the futures' waits, sorted by wait. Each future is mapped to the served wait of the
-// same rank, so that the parts of a wait add up to the served wait. split also sets mostlyBlocked.
+// same rank, so that the parts of a wait add up to the served wait. split also sets mostlyBlocked. Without shares it
+// does nothing, and without served quantiles it sets only mostlyBlocked.
 func (g *pendingForecast) split(levels, shares []float64) {
 	if len(shares) == 0 {
 		return
@@ -49,10 +50,10 @@ func (g *pendingForecast) split(levels, shares []float64) {
 	}
 }
 
-// notBefore raises the served quantiles to the quantiles of the simulated time for which limits or other jobs keep the
-// request from competing. Most experts ignore limits and other jobs, and could outvote the simulation while little is
-// learnt. Learning uses the quantiles before this change, which notBefore keeps in g.learnt. So experts are judged by
-// their own forecasts.
+// notBefore raises the served quantiles at least to the quantiles of the simulated time for which limits, or jobs in
+// Request.After, keep the request from competing. Most experts ignore both, and could outvote the simulation while
+// little is learnt. Learning uses the quantiles before this change, which notBefore keeps in g.learnt. So experts are
+// judged by their own forecasts.
 func (g *pendingForecast) notBefore(blocked []float64) {
 	g.learnt = g.Quantiles
 	if g.Quantiles == nil || blocked == nil {

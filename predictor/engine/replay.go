@@ -152,8 +152,9 @@ func (e *Engine) trainNow() {
 	e.learner.TrainNow()
 }
 
-// submitInPlan records a submission that gets no forecast by the plan. It returns false, and records nothing, if the
-// job needs a forecast. viewAt returns the view of the submission, for the row of the job.
+// submitInPlan counts a submission in the plan. If the plan has no forecast for the job, it records the submission and
+// returns true. Otherwise it returns false, and the caller must record the submission. At the first of the newest
+// submissions it trains the trees. viewAt returns the view of the submission, for the row of the job.
 func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, viewAt func() *View) bool {
 	what, first := e.replay.next()
 	if first {

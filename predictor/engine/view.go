@@ -170,7 +170,7 @@ func (e *Engine) View(now float64) *View {
 	return v
 }
 
-// queueView returns baseView with the pool of one queue only.
+// queueView returns baseView with the pool of one queue only, or with the whole machine if that pool is unknown.
 func (e *Engine) queueView(now float64, queue string) *View {
 	v := e.baseView(now)
 	if p := e.pools.Of[queue]; p != nil {

@@ -37,8 +37,8 @@ func (v *View) Kept(r *track.Request) *pools.Kept {
 	return v.poolOf(ranked.Queue).KeptByLimit(v.Instant, ranked)
 }
 
-// KeptBeside reports whether a limit keeps a request from starting at the view's instant, when the running jobs and the
-// other requests, which go before it, count against the limits.
+// KeptBeside reports whether a limit keeps a request from starting at the view's instant. The running jobs and the
+// given other requests count in the limits, as if these requests had started before it.
 func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	ranked := v.ranked(r)
 	if len(ranked.Bounds) == 0 {
@@ -52,7 +52,8 @@ func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	return v.poolOf(ranked.Queue).KeptBeside(v.Instant, ranked, have)
 }
 
-// Freed describes which running jobs must end until the limit k no longer keeps a request to a queue; nil if unknown.
+// Freed describes which running jobs must end until the limit k no longer keeps a request to a queue from starting. It
+// returns nil if that is unknown.
 func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
 	freed, ok := v.poolOf(queue).Freed(v.Instant, k)
 	if !ok {

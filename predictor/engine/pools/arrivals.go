@@ -228,8 +228,7 @@ func (s *comerStream) beginYoung(at, span float64, replica int) {
 	s.stretch = math.Exp(normalOf(replica) * math.Sqrt(rateError*rateError+1/float64(n)))
 }
 
-// normalOf returns a standard normal score for each future. The scores of successive futures are nearly evenly
-// spread.
+// normalOf returns a standard normal score for each future: the normal quantile at the level evenOf.
 func normalOf(replica int) float64 {
 	return math.Sqrt2 * math.Erfinv(2*evenOf(replica)-1)
 }
@@ -292,8 +291,8 @@ func (c *comers) rankOf(j *track.PastJob) (int, bool) {
 	return rank, ok
 }
 
-// code reads or writes the data for a saved view. It omits the submissions, which belong to the engine, see
-// Facts.Attach.
+// code reads or writes the data for a saved view. It omits the submissions, which belong to the engine (see
+// Facts.Attach), the nodes (see CodePool) and the changes of priorities (see Facts.AttachPriorities).
 func (c *comers) code(s *codec.Codec) {
 	s.Uint(&c.seen)
 	s.Int(&c.most)

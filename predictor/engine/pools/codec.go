@@ -226,7 +226,7 @@ func codeShares(s *codec.Codec, all *[]share, c *pivotCounts) {
 }
 
 // CodePools reads or writes the configured and learned pools, with outages and nodes, the tables of large pools, and
-// the learners of policies.
+// the learners of policies. It waits until tables that are being made are ready.
 func (m *Machine) CodePools(s *codec.Codec) {
 	p := m
 	codec.Map(s, &p.configuredPools, func(t *PoolConfig) {
@@ -298,8 +298,8 @@ func (m *Machine) codeRules(s *codec.Codec) {
 	}
 }
 
-// CodeCauses reads or writes the pivots of the starts in all tables, including tables that are not in force yet. When
-// it reads, it takes the laws of the pivots from the jobs that still run.
+// CodeCauses reads or writes the pivots of requests and waiting jobs in all tables, including tables that are not in
+// force yet. When it reads, it takes the laws of the pivots from the jobs that still run.
 func (m *Machine) CodeCauses(s *codec.Codec) {
 	codeCauses(s, m.Surfaces, m.tracker.Jobs)
 	if m.Refresh != nil {

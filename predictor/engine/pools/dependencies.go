@@ -51,8 +51,9 @@ func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64
 }
 
 // Linked returns the jobs that are named in after (see track.Request.After), and the jobs for which these wait in turn.
-// It returns only jobs that f lacks, for example because they became known after f was made. A job that runs in another
-// pool, of which here tells by its queue, has no processors. For a large pool it returns none.
+// It returns only jobs that f lacks, for example because they became known after f was made. here reports whether a
+// queue belongs to the pool f. A job that runs in another pool is returned without processors. For a large pool Linked
+// returns no jobs.
 func (f *Facts) Linked(t *track.Tracker, after string, here func(queue string) bool) (out []Member) {
 	if after == "" || f.Large {
 		return nil
@@ -89,8 +90,8 @@ func (f *Facts) Linked(t *track.Tracker, after string, here func(queue string) b
 	return out
 }
 
-// Beside converts waiting jobs, which the pool must not have, to the form of RankedRequest.Beside. For a large pool it
-// returns none.
+// Beside converts waiting jobs, which the pool must not have, to the form of RankedRequest.Beside. For a large pool, or
+// if f is nil, it returns none.
 func (f *Facts) Beside(jobs []*track.Job) (out []Member) {
 	if f == nil || f.Large {
 		return nil

@@ -39,8 +39,8 @@ func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	return byFuture(surface, r.Procs, r.Limit)
 }
 
-// waitsWithin returns the waits of a request by itself, in the same futures. bound is false if the request needs no
-// simulation of its own, because a surface can answer for it (see Facts.bound).
+// waitsWithin returns the waits of a request by itself, in the same futures. bound is false if the request gets no
+// simulation of its own, because a surface can answer for it or because it is larger than the pool (see Facts.bound).
 func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, bound bool) {
 	s, request := f.bound(c.at, r)
 	if request == nil {

@@ -17,8 +17,9 @@ import (
 
 // Config has the settings of the simulation of a machine's pools.
 type Config struct {
-	// Policy is the policy of all pools. It is used only if PolicyKnown is set. Order lists the queues, most
-	// preferred first.
+	// Policy is the policy of pools without a configured one. It is used only if PolicyKnown is set. Order lists the
+	// queues, most preferred first. For the whole machine, in place of unknown pools, only FCFS is used; any other
+	// policy is replaced by EASY.
 	Policy      forward.Policy
 	PolicyKnown bool
 	Order       []string
@@ -126,13 +127,15 @@ func (m *Machine) finding(queue string) *learn.Finding {
 	return nil
 }
 
-// These constants bound the numbers of pools and outages that the scheduler reports.
+// MostPools is the maximum number of queues with a configured pool, of pools with outages, and of pools with nodes.
+// Further ones are ignored.
 const (
 	MostPools   = 4096
 	mostOutages = 64 // maximum for a pool; further ones are ignored
 )
 
-// SetPool sets the pool of a queue from now on. With the zero PoolConfig the pool is learnt.
+// SetPool sets the pool of a queue from now on. With the zero PoolConfig the pool is learnt. If the number of
+// processors or the policy is invalid, both count as unknown. A further queue after MostPools is ignored.
 func (m *Machine) SetPool(queue string, p PoolConfig) {
 	if p.Procs < 0 || p.Procs > math.MaxInt32 || p.Policy > forward.PriorityEASY {
 		p.Procs, p.PolicyKnown = 0, false

@@ -160,7 +160,7 @@ type PriorityMoves struct {
 	factors    []float64
 }
 
-// owner returns the association whose usage counts for a request's priority.
+// owner returns the association whose usage counts for a request's priority; fairshare.None if it is unknown.
 func (p *projection) owner(r *track.Request) int32 {
 	if p.usage == nil {
 		return fairshare.None
@@ -177,7 +177,8 @@ func (p *projection) share(of *projection) {
 	}
 }
 
-// move lets the priorities of a pool change in simulations, unless the pool is large.
+// move lets the priorities of a pool change in simulations, unless the pool is large or no rules of the changes are
+// known.
 func (m *Machine) move(p *Pool, f *Facts) {
 	if f.Large {
 		return
@@ -196,7 +197,8 @@ func (m *Machine) move(p *Pool, f *Facts) {
 	}
 }
 
-// ownerOf returns the association whose usage counts for a request.
+// ownerOf returns the association whose usage counts for a request; fairshare.None if it is unknown, or if priorities
+// do not change in the pool.
 func (f *Facts) ownerOf(r *RankedRequest) int32 {
 	if f.moves == nil || f.moves.usage == nil {
 		return fairshare.None

@@ -138,8 +138,8 @@ func (n *Nodes) numbersOf(names string) []int32 {
 	return out
 }
 
-// needs returns what a job of the given queue needs in addition to processors, nil if it needs nothing else. runs is
-// true for a running job, whose number of nodes is known.
+// needs returns what a job of the given queue needs in addition to processors, nil if it needs nothing else and may use
+// all nodes. runs is true for a running job, whose number of nodes is known.
 func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *forward.Needs {
 	d := &forward.Needs{GPUs: a.GPUs, Memory: a.Memory}
 	most := n.allow(d, queue, a.GPUType)

@@ -250,9 +250,9 @@ func (p *Pool) ranked() bool { return p != nil && p.policy.ByRank() }
 // state writes the pool into a State of the simulator, at an instant, for requests to which no limit applies.
 func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
 
-// stateFor writes the pool into a State of the simulator, at an instant, with the limits that may bind for a request
-// (nil for none). It returns the request's amounts in these limits. It leaves out the gates, because only the caller
-// knows how exact they must be.
+// stateFor writes the pool into a State of the simulator, at an instant, with the limits that may keep jobs of the pool
+// or a request (nil for none) from starting. It returns the request's amounts in these limits. It leaves out the gates,
+// because only the caller knows how exact they must be.
 func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
 	f = f.withTasks(at, r)
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
@@ -353,7 +353,8 @@ func (f *Facts) rankOfRequest(at float64, r *RankedRequest) int {
 func (f *Facts) most() int { return max(f.Procs, int(f.inUse.Procs)) }
 
 // likely returns the rank of a job with an unknown priority. It is the rank of the queue's newest waiting job, or of
-// its newest job if none waits. Without any job it is the last rank.
+// its newest job if none waits. If priorities change, the waiting job counts as if it were submitted now. If no job of
+// the queue had a priority, it is the last rank.
 func (f *Facts) likely(queue string) int {
 	rank, newest := track.MostPriority, uint64(0)
 	if known, ok := f.newest[queue]; ok {
@@ -369,8 +370,9 @@ func (f *Facts) likely(queue string) int {
 	return rank
 }
 
-// play returns the outcome of a request in every future, and its planned wait, in seconds. The plan assumes that all
-// jobs run to their time limits. play returns nil and NaN if the simulation is impossible.
+// play returns the outcome of a request in every future, and its planned wait, in seconds. The outcomes allow for
+// preemption and for nodes reserved for the request, the plan does not. The plan assumes that all jobs run to their
+// time limits. play returns nil and NaN if the simulation is impossible.
 func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future, float64) {
 	f = f.withLinked(r)
 	s := &c.state
@@ -494,7 +496,7 @@ type Room struct {
 	JobsAhead, ProcsAhead, Free, Needed int
 }
 
-// Count counts the jobs that are ahead of a request at an instant.
+// Count counts the jobs that are ahead of a request at an instant, and the free processors.
 func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 	ahead := f.ahead
 	switch mine := f.rankOfRequest(at, r); {

@@ -29,7 +29,7 @@ func (s PolicySource) String() string {
 }
 
 // choosePolicy chooses the policy of a pool. The pool's configured policy comes first, then the cluster's, then the
-// learnt one.
+// learnt one, then EASY. The order of the queues has the same origin. If that has none, the learnt order is used.
 func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	order := told.Order
 	b.policy = forward.EASY

@@ -29,7 +29,8 @@ type RankedRequest struct {
 	Preempts *joblimits.Set
 }
 
-// limitedBy holds the inputs on which a request's limits and nodes depend.
+// limitedBy holds the attributes of a request, beside those in Question, on which its limits, dependencies, preemption,
+// begin and nodes depend.
 type limitedBy struct {
 	user, account, group, qos, gpuType, name, after string
 	nodes, gpus, tasks                              int

@@ -28,7 +28,7 @@ const (
 //
 //   - first come, first served;
 //   - the shortest limit first;
-//   - the user's first job, then the queue with the shortest waits and the shortest limit;
+//   - a mixture: a shorter limit, fewer jobs of the same user ahead, and a queue with shorter waits come first;
 //   - strictly first come, first served.
 func starts() []Priority {
 	return []Priority{

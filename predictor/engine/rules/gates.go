@@ -119,7 +119,7 @@ type GateSummary struct {
 }
 
 // GateCounts are the observations of a class of limits, by half hours of the week. The first half hour begins at
-// instant 0.
+// instant 0. Observations of a quarter of a year ago count half.
 type GateCounts struct {
 	Class            int
 	Gate             bool           // whether a gate was found

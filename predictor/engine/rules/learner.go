@@ -212,7 +212,8 @@ func (p *Learner) copy() *Learner {
 	return &c
 }
 
-// Close ends the running fits and waits for them. An interrupted fit starts again when the learners are restored.
+// Close ends the running fits and waits for them, but not for those shared with other learners. An interrupted fit
+// starts again when the learners are restored.
 func (l *Learners) Close() {
 	l.closed.Store(true)
 	for _, p := range l.pools {

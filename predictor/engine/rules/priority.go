@@ -38,8 +38,8 @@ type Priority struct {
 	// LogLimit, LogProcs and LogExpected are the weights by which ln(60 s + limit), ln processors and ln(60 s +
 	// expected runtime) lower the score of a job.
 	LogLimit, LogProcs, LogExpected float64
-	// These weights lower the score, too. Own is for ln(1 + the user's jobs ahead), QueueWait for the queue's mean
-	// wait, and LogUse for ln(10,000 + the user's use), both in processor-seconds.
+	// These weights lower the score, too. Own is for ln(1 + the user's jobs ahead). QueueWait is for Job.QueueWait, a
+	// mean of ln(wait + 60 s). LogUse is for ln(10,000 + Job.Use), where both numbers are processor-seconds.
 	Own, QueueWait, LogUse float64
 	// Lifetimes is the logarithm of a factor of all expected runtimes. Delay is ln(1 + the seconds by which a start
 	// comes later than the simulated one); it does not apply to an immediate start.

@@ -6,8 +6,9 @@ import "math"
 // search on 500 situations always finds an order that fits these better. Only later starts show whether the scheduler
 // follows that order.
 type Trial struct {
-	// Situations is the number of situations, Gain the sum of the order's gains, and Squares the sum of their
-	// squares. Older situations count less.
+	// Situations is the number of situations. Gain is the sum of the order's gains: in each situation, the loss of
+	// first come, first served minus the loss of the order. Squares is the sum of the squared gains. Older situations
+	// count less.
 	Situations, Gain, Squares float64
 }
 

@@ -18,14 +18,15 @@ const mostBounds = 8_000
 // docs/accuracy.md. This confidence is used because a comparison should show QBETS at its best.
 const qbetsConfidence = .5
 
-// qbetsRun returns the number of successive misses of a level's bound after which QBETS assumes a change. If waits are
-// independent, so many misses are as improbable as three misses at level 0.95, which is the papers' number. The papers
-// adapt the number to correlated waits by simulated tables. With these tables QBETS is worse on most available traces.
+// qbetsRun returns the number of successive misses of a level's bound after which QBETS assumes a change, at least 3.
+// If waits are independent, so many misses are at most as probable as three misses at level 0.95. Three is the papers'
+// number. The papers adapt the number to correlated waits by simulated tables. With these tables QBETS is worse on most
+// available traces.
 func qbetsRun(level float64) int { return max(3, int(math.Ceil(3*math.Log(1-.95)/math.Log(1-level)))) }
 
-// BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, because
-// changes are detected for each level separately. All histories end with the newest wait, and begin at the last change
-// of the level. waits is kept beside them so that the waits are saved once.
+// BoundHistory is a history of waits for QBETS: of a queue and size class, of a queue, or of all jobs. Each level's
+// bound has a history of its own, because changes are detected for each level separately. All histories end with the
+// newest wait, and begin at the last change of the level. waits is kept beside them so that the waits are saved once.
 type BoundHistory struct {
 	levels []float64
 	series []*qbets.Series // by level
