@@ -23,8 +23,9 @@ func (v *View) MarshalBinary() ([]byte, error) {
 }
 
 // RestoreView restores a view that View.MarshalBinary saved. The view must come from this engine, or from the engine
-// that this one was restored from. The restored view gives the same forecasts, unless the limits have changed since. It
-// has no start rules and no fair-share factors (StartRules, ShareFactor). The error is a *codec.Error.
+// that this one was restored from. The restored view gives the same forecasts, unless the limits have changed since or
+// experts are left out (Config.WithoutExperts). It has no start rules and no fair-share factors (StartRules,
+// ShareFactor). The error is a *codec.Error.
 func (e *Engine) RestoreView(data []byte) (*View, error) {
 	v := &View{}
 	if err := codec.Load(viewKind, version, data, v.fields); err != nil {

@@ -9,7 +9,8 @@ type dependencies struct {
 	need []int32
 }
 
-// findDependencies finds the waiting jobs, and the request, that depend on other jobs of the state.
+// findDependencies finds the waiting jobs, and the request, that depend on other jobs of the state. It ignores keys of
+// jobs that the state does not have. request may be nil.
 func (c *scene) findDependencies(request *Request) {
 	s, l := c.state, &c.dependencies
 	l.next, l.need = l.next[:0], l.need[:0]

@@ -188,7 +188,7 @@ func (q *lanes) after(at int) int {
 	return -1
 }
 
-// smallest returns a lower bound of the sizes of the waiting jobs.
+// smallest returns a lower bound of the sizes of the waiting jobs, math.MaxInt if none waits.
 func (q *lanes) smallest(l *layout) int {
 	for i := range q.lane {
 		if q.lane[i].alive > 0 {

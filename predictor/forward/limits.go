@@ -34,7 +34,7 @@ func NoBounds() (out Amounts) {
 }
 
 // Limit is the maximum amount of the running jobs of a user, an account or a quality of service. A job that would
-// exceed it does not start. As in Slurm it has no reservation, so it does not block other jobs.
+// exceed the limit does not start. As in Slurm this job has no reservation, so it does not block other jobs.
 type Limit struct{ Most Amounts }
 
 // Holding has the amounts of a job in one limit, while it runs.

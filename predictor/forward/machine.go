@@ -310,7 +310,7 @@ func (m *machine) pull() {
 	m.arrival, m.arrives = a, m.now+a.After
 }
 
-// arrive puts the next arrival into the queue, unless the pool never has room for it.
+// arrive puts the next arrival into the queue, unless the pool never has room for it, and then pulls the one after it.
 func (m *machine) arrive() {
 	a := &m.arrival
 	slot := len(m.state.Waiting) - m.state.Behind(a.Rank)
@@ -327,7 +327,7 @@ func (m *machine) arrive() {
 	m.pull()
 }
 
-// comer gives a late job its number, and returns the job.
+// comer gives a late job its number and its gate, and returns the job. From now on the flips of that gate count.
 func (m *machine) comer(l late) late {
 	l.id = int32(len(m.jobs))
 	l.gate = m.state.gateOf(l.plan)
@@ -356,7 +356,8 @@ func (m *machine) join(l late) {
 	m.late.insert(i, l)
 }
 
-// addRequest adds the request itself as a job. The job joins the queue once it is eligible.
+// addRequest adds the request itself as a job. It joins the queue once it is eligible and the jobs for which it waits
+// have ended.
 func (m *machine) addRequest(r *Request) {
 	rank := 0
 	if m.state.Policy.ByRank() {

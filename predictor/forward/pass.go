@@ -149,7 +149,7 @@ func (m *machine) room(w *waiter) bool {
 	return true
 }
 
-// begin starts a job, and reports whether it is the request.
+// begin starts a job and returns false. If the job is the request, it changes nothing and returns true.
 func (m *machine) begin(w *waiter) bool {
 	if w.id == m.requestID {
 		return true

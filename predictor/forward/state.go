@@ -305,8 +305,8 @@ func (s *State) check() error {
 	return err
 }
 
-// check returns an error if a request is invalid in a pool with at most the given numbers of processors and waiting
-// jobs.
+// check returns an error if a request is invalid. most is the largest number of processors that the pool ever has,
+// waiting the number of waiting jobs.
 func (r *Request) check(most, waiting int) error {
 	switch {
 	case !isProcs(r.Procs):

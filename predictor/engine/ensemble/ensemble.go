@@ -89,7 +89,8 @@ const (
 // if no copy is needed.
 func interval(groups int) int { return GroupWeights * groups / TemplateHeavy }
 
-// RefreshTemplate renews the copy if that is due. groups is the number of groups with weights.
+// RefreshTemplate renews the copy if that is due, and drops it if none is needed. groups is the number of groups with
+// weights.
 func (e *Ensemble) RefreshTemplate(groups int, clock float64, events uint64, learned int) {
 	switch every := interval(groups); {
 	case every == 0:
@@ -198,9 +199,10 @@ func (e *Ensemble) QueueAppeared(name string) {
 // ForgetQueue drops the detectors of a queue.
 func (e *Ensemble) ForgetQueue(name string) { delete(e.Monitor.queues, name) }
 
-// React handles the changes that were noticed at an instant. The affected experts learn faster for a while. began has,
-// for each change in all jobs that has an effect, the number of waits since it began. grown is true if trees should be
-// trained soon because a new queue has enough waits.
+// React counts the changes that were noticed since the last call, with now as their time. The affected experts learn
+// faster for a while. That is not so with Config.Steady, for new queues, and for changes within quietWaits waits after
+// an earlier one. began has, for each change in all jobs that has an effect, the number of waits since it began. grown
+// is true if trees should be trained soon because a new queue has enough waits.
 func (e *Ensemble) React(now float64) (began []int, grown bool) {
 	w := e.Monitor
 	for _, a := range w.Raised {

@@ -110,7 +110,8 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 }
 
 // Mix moves the experts' combination towards the early forecast of a request. Both are logarithms of waits at the
-// levels. said is the median of the request's simulation, or of the combination if no simulation is possible.
+// levels. said is the median of the request's simulation, or of the combination if no simulation is possible. The
+// result replaces combined and is sorted. Once EarlyWaits waits of the class are known, Mix does nothing.
 func Mix(early *[EarlyClasses]EarlyForecast, said float64, levels, combined []float64) {
 	f := &early[EarlyClassOf(said)]
 	if f.Errors == nil {

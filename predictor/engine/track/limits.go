@@ -56,7 +56,7 @@ func (t *Tracker) Limits() *joblimits.Set { return t.limits }
 // limits.
 func (t *Tracker) CodeLimits(s *codec.Codec) { joblimits.Code(s, &t.limits) }
 
-// ShareLimits copies the limits of another tracker.
+// ShareLimits copies the limits of another tracker, and the limits of those jobs that both trackers have.
 func (t *Tracker) ShareLimits(of *Tracker) {
 	t.limits = of.limits
 	for id, j := range t.Jobs {

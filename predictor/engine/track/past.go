@@ -60,7 +60,7 @@ func evenly(n uint64) float64 {
 }
 
 // Window returns the newest MostPast of the submissions up to number seen. A view that was made at that number draws
-// from these.
+// from these. The result is nil if submission number seen does not exist or is no longer kept.
 func (p *PastJobs) Window(seen uint64) []PastJob {
 	gone := p.Seen - uint64(len(p.all)) // the number of submissions that are no longer kept
 	if seen > p.Seen || seen <= gone {

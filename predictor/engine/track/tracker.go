@@ -222,7 +222,8 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 	t.Touch(j)
 }
 
-// Prioritize records the priority of a job, if it is known, as the newest of the job's queue and of its user.
+// Prioritize records the priority of a job, if it is known. It becomes the newest priority of the queue unless a later
+// job has one. If the job is the last request of its user, the priority is recorded there, too.
 func (t *Tracker) Prioritize(j *Job) {
 	if j.Priority <= 0 {
 		return
@@ -237,7 +238,7 @@ func (t *Tracker) Prioritize(j *Job) {
 	}
 }
 
-// Touch invalidates the frozen facts of a job's queue and user.
+// Touch invalidates the frozen facts of a job's queue and user, the frozen counts of all waiting jobs, and the clocks.
 func (t *Tracker) Touch(j *Job) {
 	t.frozen.waiting, t.frozen.clocks = nil, nil
 	q := j.QueueState

@@ -13,7 +13,7 @@ const lastWaits = 8
 // UserHistory has statistics of a user's jobs.
 type UserHistory struct {
 	LastEnd  float64        // instant, NaN for none
-	OfLimits ForgettingMean // mean of runtime divided by time limit of the newest jobs
+	OfLimits ForgettingMean // mean of runtime divided by time limit, at most 1.5 for a job; newer jobs count more
 	waits    []float64      // the newest waits as logarithms, the newest last; replaced, never changed
 	requests []requestStart
 }

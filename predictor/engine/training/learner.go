@@ -186,7 +186,8 @@ func (l *Learner) TrainNow() {
 
 // More returns the number of waits between the last training and the next one: a configured part of the number of rows
 // (Growth), or a fixed number (Config.Every). After a change it is smaller, unless Learner.Growth or Config.Every is
-// set: first LeastMore waits, then the number of waits from the change to the last training.
+// set: the first training comes LeastMore waits after the change, and the next ones after as many waits as there were
+// from the change to the last training. Without Config.Every it is at least LeastMore.
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
@@ -399,7 +400,7 @@ func (b *Record) finished(t *training) {
 	b.Trees, b.From = b.begun, t.From
 }
 
-// Share copies the state of another learner. Rows are immutable.
+// Share copies the state of another learner, and shares its running training. Rows are immutable.
 func (l *Learner) Share(of *Learner) {
 	l.Rows, l.targets, l.Changes = of.Rows.Clone(), slices.Clone(of.targets), slices.Clone(of.Changes)
 	l.Seen, l.Trained, l.Soon, l.Trees = of.Seen, of.Trained, of.Soon, of.Trees
