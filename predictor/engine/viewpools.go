@@ -103,7 +103,8 @@ func (v *View) WaitsOfJob(queue string, id uint64) []float64 {
 	return v.poolOf(queue).WaitsOfJob(v.Instant, id)
 }
 
-// LeftOfJob returns the median of the remaining runtime of a running job of a queue, in seconds; +Inf if unknown.
+// LeftOfJob returns the median of the remaining runtime of a running job of a queue, in seconds; without a known law
+// the rest of its time limit. It is +Inf if both are unknown, and in a large pool.
 func (v *View) LeftOfJob(queue string, id uint64) float64 { return v.poolOf(queue).Left(v.Instant, id) }
 
 // SamePool reports whether the jobs of two queues compete for the same processors.

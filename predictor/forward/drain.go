@@ -52,7 +52,8 @@ func (m *machine) drains() bool {
 	return i == len(m.late.jobs) || !m.goesBefore(&m.late.jobs[i])
 }
 
-// drain records the processors that the probe could take at each end of a running job, up to the horizon.
+// drain records the processors that the probe could take at the ends of running jobs up to the horizon. It may skip
+// ends at which the probe could take no more than before.
 func (m *machine) drain() {
 	d := &m.drained
 	d.all, d.some = d.all[:0], d.some[:0]

@@ -62,7 +62,7 @@ type machine struct {
 	probe                        *envelope
 	drained                      drain
 	ahead                        int
-	rank                         int  // rank of the request
+	rank                         int  // rank of the requests that the probe stands for
 	gate                         int8 // gate of the requests that the probe stands for
 }
 

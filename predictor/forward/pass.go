@@ -41,7 +41,8 @@ func (m *machine) firstLate() int {
 	return -1
 }
 
-// mayStart reports whether neither a gate nor a limit keeps a late job from starting.
+// mayStart reports whether neither a gate nor a limit keeps a late job from starting. Arrivals count in no limit. If
+// ranks move and the work of the limit falls with time, it lowers m.opens to the instant at which the job may start.
 func (m *machine) mayStart(l *late) bool {
 	if m.isShut(l.gate) || !m.moves() && l.id != m.requestID {
 		return !m.isShut(l.gate)
@@ -71,7 +72,7 @@ func (m *machine) isAhead(w *waiter) bool {
 }
 
 // pass starts every job that may start now. It reports whether the request has started. If there is a probe, the probe
-// records what a request could take now.
+// records what a request could take now. Then no job behind that request starts once none ahead of it waits.
 func (m *machine) pass() bool {
 	m.reserver = waiter{id: none}
 	if m.byNode {

@@ -54,7 +54,8 @@ type moving struct {
 // moves reports whether ranks move in this replica.
 func (m *machine) moves() bool { return m.ranks.Ranking != nil }
 
-// resetRanks lets the ranks of a machine that was reset move, if the state has a Ranker and lifetimes are random.
+// resetRanks lets the ranks of a machine that was reset move. It does so only if the state has a Ranker and a policy by
+// rank, and if lifetimes are random.
 func (m *machine) resetRanks(replica int) {
 	s := m.state
 	m.ranks = moving{spare: m.ranks.spare}

@@ -22,6 +22,7 @@ type Priors struct {
 var measured []byte //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
 // MeasuredPrior returns the errors measured in all logs except the named one. An empty or unknown name leaves out none.
+// The error is one of the embedded file: it is invalid, or has no errors of a class.
 func MeasuredPrior(without string) (*Prior, error) {
 	var all Priors
 	if err := json.Unmarshal(measured, &all); err != nil {

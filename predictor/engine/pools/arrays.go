@@ -36,7 +36,7 @@ func eachTask(all []Member) []Member {
 
 // appendTasks appends jobs that stand for the given number of tasks of the array w to a list. There is a job for each
 // task, but the number of jobs is limited to most. If there are more tasks, a job stands for several tasks that run one
-// after another.
+// after another, and has the sum of their time limits.
 func appendTasks(to []Member, w *Member, tasks, most int) []Member {
 	played := min(tasks, most)
 	for i := range played {

@@ -52,8 +52,8 @@ func (f *Facts) Freed(at float64, k *Kept) (out Freed, ok bool) {
 	return out, out.Jobs > 0
 }
 
-// Left returns the median remaining runtime of a running job of the pool, in seconds. It is +Inf if unknown, and in
-// large pools.
+// Left returns the median remaining runtime of a running job of the pool, in seconds; without a known law the rest of
+// its time limit. It is +Inf if there is no limit either, if the job does not run in the pool, and in large pools.
 func (f *Facts) Left(at float64, id uint64) float64 {
 	if f == nil {
 		return math.Inf(1)

@@ -14,7 +14,7 @@ type Futures struct {
 	known   *Memo
 }
 
-// NewFutures returns the futures from an instant on. known caches surfaces; nil means no cache.
+// NewFutures returns the futures from an instant on. known caches surfaces and lifetimes; nil means no cache.
 func NewFutures(at float64, known *Memo) *Futures { return &Futures{at: at, known: known} }
 
 // NewFuturesWithout returns the futures from an instant on without the waiting job that has the given id. In a large

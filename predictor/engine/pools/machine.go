@@ -323,8 +323,8 @@ type PoolConfig struct {
 	Name string
 	// Procs is the number of processors of the pool; 0 means the highest use so far.
 	Procs int
-	// Policy is the scheduling policy of the pool. It is used only if PolicyKnown is set; otherwise the policy is
-	// learnt.
+	// Policy is the scheduling policy of the pool. It is used only if PolicyKnown is set. Otherwise Config.Policy is
+	// used, if it is known, or the policy is learnt.
 	Policy      forward.Policy
 	PolicyKnown bool
 	// Order lists the queues, most preferred first, for the policies by priority. Queues that it does not name come

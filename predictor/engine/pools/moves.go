@@ -206,7 +206,7 @@ func (f *Facts) ownerOf(r *RankedRequest) int32 {
 	return f.moves.priorities.Owner(r.Account, r.Request.User)
 }
 
-// newestOwner returns the owner of the newest waiting job of a queue.
+// newestOwner returns the owner of the newest waiting job of a queue, fairshare.None if no job waits.
 func (f *Facts) newestOwner(queue string) int32 {
 	owner, newest := fairshare.None, uint64(0)
 	for i := range f.Waiting {

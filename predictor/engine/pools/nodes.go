@@ -48,7 +48,8 @@ type QueueRules struct {
 	NodeMemory int64 `json:"node_memory,omitempty"`
 }
 
-// SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if unknown.
+// SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if unknown. Nodes that cannot be simulated (see
+// bounded), and those of further pools after MostPools, count as unknown.
 func (m *Machine) SetNodes(name string, n *Nodes) {
 	if n != nil {
 		n = n.bounded()

@@ -141,7 +141,9 @@ const (
 // TestRecovers, where forgetting more was not faster.
 const oldRows = .5
 
-// Learn learns from a job's row of features and the logarithm z of its wait.
+// Learn keeps a job's row of features, which must not change afterwards, and the logarithm z of its wait. It then puts
+// the trees of a training into force that are due, drops the oldest rows if there are too many, and begins a training
+// if it is time.
 func (l *Learner) Learn(row []float32, z float64) {
 	l.Rows.Append(row)
 	l.targets = append(l.targets, z)
@@ -174,7 +176,8 @@ func (l *Learner) beginNow(lag int) {
 	}
 }
 
-// TrainNow trains on all rows, if there are enough and some are new. The trees are in force when TrainNow returns.
+// TrainNow ends a running training and puts its trees into force. It then trains on all rows, if there are enough and
+// some are new. These trees, too, are in force when it returns.
 func (l *Learner) TrainNow() {
 	if l.Next != nil {
 		l.take(l.Next)

@@ -45,8 +45,8 @@ type Finding struct {
 }
 
 const (
-	enough  = 50 // number of starts that leave a job waiting
-	choices = 30 // number of starts that prefer one queue to another
+	enough  = 50 // minimum of Starts for Finding.Enough
+	choices = 30 // minimum of Choices for an order of the queues
 	// overtaking is the share of overtaking starts up to which the order counts as strict. It is not 0, because
 	// clocks are coarse and jobs are held for other reasons.
 	overtaking = .03

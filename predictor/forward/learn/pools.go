@@ -21,8 +21,8 @@ type shots struct {
 }
 
 // shot describes an instant. It has the processors that every queue held, and the duration for which that did not
-// change. It also has the processors that the oldest waiting job of each queue requests, 0 if no job has waited for
-// the grace.
+// change. It also has the processors that the oldest waiting job of each queue requests, apart from jobs that count as
+// held (job.held); 0 if no such job has waited for the grace.
 type shot struct {
 	used, head []int32
 	at, lasted float64
