@@ -213,7 +213,7 @@ type Forecast struct {
 	// Blocked has the quantiles, in seconds, of the part of the wait for which limits on running jobs, jobs in
 	// Request.After or a begin time keep the request from competing. Eligible has the quantiles of the rest. Both are
 	// nil if none of these applies. Each quantile is at most the served wait. Kept is the limit that keeps the request
-	// now, nil for none.
+	// from starting now, nil for none.
 	Blocked, Eligible []float64
 	Kept              *pools.Kept
 	// These are further inputs of Cause. begins: the request may not start before a future instant. waitsForOthers: it

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// This file is for research only. It is about engines without some parts, or with information that is unavailable in
-// practice.
+// This file is for research only. It adds features that need the true runtimes of running jobs, leaves out experts, and
+// reports the experts' weights.
 
 // oracleGroup returns the group of features that need an oracle.
 func oracleGroup() featureGroup {

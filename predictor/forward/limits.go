@@ -166,7 +166,8 @@ func (m *machine) stopper(holds []Holding, plan float64) *Holding {
 	return nil
 }
 
-// admitted reports whether the limits let a waiting job of the state start now. If not, it sets the job aside.
+// admitted reports whether the limits let a waiting job of the state start now. If not, it sets the job aside. If the
+// work of the limit falls with time, it lowers m.opens to the instant at which the job may start.
 func (m *machine) admitted(at int) bool {
 	if len(m.limitNow) == 0 {
 		return true

@@ -58,8 +58,8 @@ func (m *machine) vacate(id int32) {
 	}
 }
 
-// mayArrive reports whether a later arrival would fit on an empty machine. It examines only needs other than
-// processors. Invalid needs set m.failed.
+// mayArrive reports whether a later arrival with needs would fit on an empty machine. Without needs it returns true,
+// because arrive has compared the processors. Invalid needs set m.failed.
 func (m *machine) mayArrive(a *Arrival) bool {
 	if !m.byNode || a.Needs == nil {
 		return true

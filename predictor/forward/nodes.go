@@ -28,7 +28,8 @@ type Needs struct {
 }
 
 // MostNodes is the maximum number of nodes of a state, and mostClasses that of classes. They are bounded because the
-// cost of a replica grows with the nodes. A larger machine is simulated as one node with all amounts.
+// cost of a replica grows with the nodes. Package pools describes a larger machine by one node for each group of nodes,
+// with the amounts of the whole group.
 const (
 	MostNodes   = 512
 	mostClasses = 64

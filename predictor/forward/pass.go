@@ -72,7 +72,7 @@ func (m *machine) isAhead(w *waiter) bool {
 }
 
 // pass starts every job that may start now. It reports whether the request has started. If there is a probe, the probe
-// records what a request could take now. Then no job behind that request starts once none ahead of it waits.
+// records what a request could take now. With a probe, no job behind that request starts once none ahead of it waits.
 func (m *machine) pass() bool {
 	m.reserver = waiter{id: none}
 	if m.byNode {

@@ -147,8 +147,9 @@ func (w *DriftMonitor) of(queue string) *scope {
 }
 
 // AddScore adds the amount that a level of a job has earned in a group of the correction, see
-// conformal.Calibrator.Observe. It counts only the group of all jobs (empty) and those of queues, and nothing before
-// settled waits were learnt.
+// conformal.Calibrator.Observe. decided is true if this is the last amount of the level. AddScore ignores groups other
+// than that of all jobs (empty) and those of queues. It ignores everything until as many waits as the constant settled
+// have been learnt.
 func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	if w.all.waits < settled {
 		return
@@ -175,8 +176,8 @@ func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	s.earned, s.decided = 0, 0
 }
 
-// Learned adds the wait z of a job in a queue, and the quantiles said that were served for it (nil if none were). All
-// of these are logarithms.
+// Learned adds the outcome of a job in a queue: z is the logarithm of the wait. said has the logarithms of the
+// quantiles that were served for the job, nil if none were.
 func (w *DriftMonitor) Learned(queue string, levels, said []float64, z float64) {
 	loss := 0.0
 	for i, q := range said {

@@ -20,8 +20,9 @@ type Freed struct {
 	Jobs int
 }
 
-// Freed describes which running jobs must end until the limit k no longer keeps a request. ok is false if that is
-// unknown: k is nil, or it limits the remaining work, which decreases continuously, or no running job counts in it.
+// Freed describes which running jobs must end until the limit k no longer keeps a request from starting. ok is false if
+// that is unknown: k is nil, or it limits the remaining work, which decreases continuously, or no running job counts in
+// it.
 func (f *Facts) Freed(at float64, k *Kept) (out Freed, ok bool) {
 	if k == nil || k.Kind == joblimits.Work {
 		return Freed{}, false

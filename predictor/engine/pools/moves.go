@@ -32,7 +32,7 @@ type projection struct {
 }
 
 // SetPriorities sets the rules by which priorities change from now on; nil for none. The rules include the usage that
-// the scheduler has reported.
+// the scheduler has reported. If they are the same as before, nothing changes.
 func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 	p := &m.projection
 	if rules.Same(p.priorities) {

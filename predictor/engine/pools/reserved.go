@@ -39,7 +39,7 @@ func (f *Facts) isOpen() bool {
 }
 
 // reserved returns the nodes of an outage as a pool of its own, for requests that may use them. It returns nil if the
-// request may not, or if the outage is over.
+// request r may not use them, or if the outage is over.
 func (f *Facts) reserved(at float64, outage int, r *RankedRequest) *Facts {
 	o := &f.outages[outage]
 	if o.Until <= at || !o.opensTo(r.Request.User, r.Account) {

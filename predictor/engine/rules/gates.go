@@ -210,8 +210,8 @@ func (l *GateLearner) fade(by float64) {
 	}
 }
 
-// Started records the start of a job of a class of limits. At every refresh-th start it searches for the gates anew. It
-// then returns true if there are or were gates, because they may have changed.
+// Started records the start of a job of a class of limits. At every refresh-th start it searches for the gates again.
+// It then returns true if there are or were gates, because they may have changed.
 func (l *GateLearner) Started(now float64, class int) bool {
 	const instant = .1 // the exposure of a job that starts at once, in half hours
 	c := l.of(class)

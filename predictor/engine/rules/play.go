@@ -63,8 +63,9 @@ func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 	p.state.Capacity = max(capacity, used)
 }
 
-// left returns the expected remaining runtime of a running job. After the expected end of the job, it is a part of
-// the time that is left to the job's limit.
+// left returns the expected remaining runtime of a running job, at least a second. factor multiplies the expected
+// runtime. After the expected end of the job, the result is a part of the time that is left to the end in the plan.
+// After that end, too, as much time as the job has run, but at least a minute, counts as left.
 func (r *Running) left(factor float64) float64 {
 	const part = .3 // the assumed part of the rest of the limit
 	age := float64(r.Age)

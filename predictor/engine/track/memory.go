@@ -57,9 +57,9 @@ func (t *Tracker) forgetUser(u *user) {
 	t.frozen.change(u, len(t.Users))
 }
 
-// Expire forgets users and runs that were not seen for too long. It is called after every change of the clock, which
-// showed before until then. It acts only if a new day of event time has begun. So its result depends only on the clock
-// and on saved state.
+// Expire forgets users and runs that were not seen for too long. It is called after every change of the clock; before
+// is the time before the change. It acts only if a new day of event time has begun. So its result depends only on the
+// clock and on saved state.
 func (t *Tracker) Expire(before float64) {
 	today := math.Floor(t.Clock / Day)
 	if t.memory.Age <= 0 || math.Floor(before/Day) == today {

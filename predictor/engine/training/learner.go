@@ -176,8 +176,8 @@ func (l *Learner) beginNow(lag int) {
 	}
 }
 
-// TrainNow ends a running training and puts its trees into force. It then trains on all rows, if there are enough and
-// some are new. These trees, too, are in force when it returns.
+// TrainNow waits for a running training and puts its trees into force. It then trains on all rows, if there are enough
+// and some are new. These trees, too, are in force when it returns.
 func (l *Learner) TrainNow() {
 	if l.Next != nil {
 		l.take(l.Next)

@@ -22,14 +22,14 @@ type Job struct {
 	Queue string
 	// Partition is the part of the machine, if the log has it in addition to the queue (field 16 of the Standard
 	// Workload Format, beside field 15); otherwise it is empty. Queues of different partitions are in different pools.
-	// If the partitions are the queues, as in Slurm, they belong into Queue, because they may share nodes.
+	// If the partitions are the queues, as in Slurm, they belong in Queue, because they may share nodes.
 	Partition string
 	Procs     int
 	Limit     float64 // seconds, 0 for unknown
 }
 
-// ErrUnknownJob is the error for a start or an end of a job whose submission is unknown, or that has started or ended
-// before.
+// ErrUnknownJob is the error for a start or an end of a job whose submission is unknown or that has ended before, and
+// for a second start.
 var ErrUnknownJob = errors.New("unknown job")
 
 // ErrBadInput is wrapped by the errors for invalid jobs and times.
