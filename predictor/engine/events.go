@@ -87,9 +87,9 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 }
 
 // WithEarlier returns a view with further waiting jobs: those that were submitted by an instant but became known only
-// after the view was made. Only jobs in the pool of the given queue are added, and none to a large pool. If there are
-// none, it returns v itself. The view is for the forecast of the job with this id and queue, which SubmitAt then
-// submits.
+// after the view was made. Only jobs in the pool of the given queue are added, but no tasks of the job's own array;
+// none are added to a large pool. If there are none, it returns v itself. The view is for the forecast of the job with
+// this id and queue, which SubmitAt then submits.
 func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string) *View {
 	if v == nil || v.entered == e.tracker.Entered {
 		return v

@@ -118,8 +118,8 @@ func (e *Engine) BeginReplay(r Replay) {
 	e.setGrowth()
 }
 
-// EndReplay ends the plan, and trains trees on all rows before it returns. Without a plan, or after an exact replay,
-// it does nothing.
+// EndReplay ends the plan, and trains trees on all rows before it returns. Without a plan, or after an exact replay, it
+// trains nothing.
 func (e *Engine) EndReplay() {
 	active := e.replay.active()
 	e.replay = replay{}

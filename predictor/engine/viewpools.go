@@ -86,8 +86,9 @@ func (v *View) FuturesWithout(id uint64) *Futures {
 }
 
 // Waits returns the waits of a request that is submitted now, in seconds, by future. For any two requests of one pool,
-// element i belongs to the same future. The result is nil if the simulation is impossible. It may use the memory of
-// room, whose values are overwritten; room may be nil.
+// element i belongs to the same future. Unlike a forecast, the waits ignore a begin time, preemption and nodes reserved
+// for the request. The result is nil if the simulation is impossible. It may use the memory of room, whose values are
+// overwritten; room may be nil.
 func (f *Futures) Waits(r *track.Request, room []float64) []float64 {
 	clean := r.Clean()
 	pool := f.view.poolOf(clean.Queue)

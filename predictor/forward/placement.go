@@ -83,8 +83,8 @@ type query struct {
 // finder finds nodes for jobs. It reuses its memory.
 type finder struct{ chosen []part }
 
-// find chooses the nodes of a job: the first ones, in the job's order, with room for its planned runtime. It reports
-// whether they suffice.
+// find chooses the nodes of a job: the first ones, in the job's order, with room for its planned runtime. The nodes of
+// q.last come after all others. f.chosen then has the parts. find reports whether they suffice.
 func (f *finder) find(n *nodeScene, q *query) bool {
 	f.chosen = f.chosen[:0]
 	left := q.need

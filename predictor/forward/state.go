@@ -212,9 +212,10 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a request for %d processors can never start: the pool has at most %d", e.Procs, e.Most)
 }
 
-// NeverError reports a request that can never start although it is small enough. Either an endless outage begins before
-// it could end by its limit, or a limit on running jobs is below its request, or the nodes cannot hold it even if they
-// are empty.
+// NeverError reports a request that can never start although it is small enough. An endless outage begins before it
+// could end by its limit, a limit on running jobs is below its request, or the nodes cannot hold it even if they are
+// empty. Or it waits for a job that never starts: one on whose end it depends, or one ahead of it under a policy
+// without backfilling.
 type NeverError struct {
 	Procs int
 	Limit float64

@@ -12,10 +12,10 @@ import (
 )
 
 // Later jobs overtake a request by backfilling and by priority. A simulation therefore replays the submissions of an
-// earlier time. It begins at the same time of the week or of the day, so that hours and weekdays match. N. Zakay and
-// D. Feitelson resample by weeks for this reason ("Workload resampling for performance evaluation of parallel job
+// earlier time. It begins at the same time of the week or of the day, so that hours and weekdays match. N. Zakay and D.
+// Feitelson resample by weeks for this reason ("Workload resampling for performance evaluation of parallel job
 // schedulers", Concurrency and Computation 2014). Future 0 repeats the newest week, future 1 the week before it, and so
-// on.
+// on; or days, if less than a week has been observed.
 
 const (
 	day  = 86400.

@@ -30,7 +30,9 @@ func (f *Facts) TableWaits(r *track.Request, room []float64) []float64 {
 }
 
 // Waits returns the waits of a request in a pool that has no tables, in seconds, by future. For any two requests in one
-// pool, element i belongs to the same future. The result is nil if the simulation is impossible.
+// pool, element i belongs to the same future. Unlike Facts.Ask, it ignores a begin time, preemption, nodes reserved for
+// the request, and the delay of a fitted priority (rules.Priority.Late). The result is nil if the simulation is
+// impossible.
 func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if waits, bound := c.waitsWithin(f, r); bound {
 		return waits

@@ -296,8 +296,8 @@ func New(cfg Config, t *track.Tracker) *Machine {
 	}
 }
 
-// Started records the start of a job of a queue, for the highest use of a configured pool. After every 250 starts
-// (relearn) it takes over the newest learnt pools and policies.
+// Started records the start of a job of a queue, for the highest use of a configured pool, and invalidates frozen facts
+// (see Touch). After every 250 starts (relearn) it takes over the newest learnt pools and policies.
 func (m *Machine) Started(q *track.Queue) {
 	if p := m.At(q); p != nil && p.Name != "" {
 		in, _ := m.uses(p)

@@ -93,7 +93,8 @@ func (m *Machine) Submitted(at float64, id uint64, f *Facts, r *RankedRequest) {
 	m.Priorities.Submitted(m.Of[r.Queue].key(), id, func() *rules.Situation { return f.situation(at, r) })
 }
 
-// LearnWait learns the order of starts from the wait of a job, given as ln(wait + 60 s).
+// LearnWait learns the order of starts from the wait of a job, given as ln(wait + 60 s). If a pool gets another
+// priority, it invalidates the frozen facts of all pools.
 func (m *Machine) LearnWait(id uint64, log float64) {
 	if m.Priorities.Started(id, log, m.Gates.Gates()) {
 		m.TouchAll()
@@ -129,7 +130,8 @@ func (m *Machine) Advance(now float64) {
 	})
 }
 
-// LearnStart passes a start to the learner of gates.
+// LearnStart passes a start to the learner of gates. If the gates may have changed, it invalidates the frozen facts of
+// all pools.
 func (m *Machine) LearnStart(now float64, j *track.Job) {
 	if !m.cfg.WithoutGates && m.Gates.Started(now, j.LimitClass) {
 		m.TouchAll()

@@ -284,8 +284,8 @@ func (l *GateLearner) summarize(gates *Gates) *GateSummary {
 	return g
 }
 
-// mostDistinct is the maximum number of distinct coarse gates. The cost of simulating all requests at once grows with
-// this number.
+// mostDistinct is the maximum number of distinct coarse gates if one group of classes has no gate; otherwise there may
+// be one more. The cost of simulating all requests at once grows with this number.
 const mostDistinct = 4
 
 // classGroup has neighbouring classes of limits that get one gate.
