@@ -130,7 +130,8 @@ func (g *pendingForecast) basis() string {
 // the recent waits.
 const linearLeast = 30
 
-// addTrees adds the forecasts of both sets of trees for a row of features. queue is the code of the request's queue.
+// addTrees adds the forecasts of both sets of trees for a row of features, if trees have been trained. queue is the
+// code of the request's queue.
 func (v *View) addTrees(queue int, row []float64, g *pendingForecast, c *scratch) {
 	if v.trees.Models == nil {
 		return

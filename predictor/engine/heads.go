@@ -62,6 +62,7 @@ func instant(seconds float64) time.Time {
 }
 
 // ended adds the lifetime of a job that ends to the classes of the job, and fits their laws again if they are outdated.
+// There are at most 2*track.MostQueues classes; further ones are ignored.
 func (h *headLaws) ended(j *track.Job, now float64) {
 	for _, c := range classesOf(j.Queue, j.Procs) {
 		l := h.classes[c]

@@ -14,8 +14,8 @@ type waiter struct {
 	plan  float64
 }
 
-// head returns the first job of the queue that no gate and no limit keeps from starting. Its id is none if there is
-// no such job.
+// head returns the first job of the queue that no gate and no limit keeps from starting. Its id is none if there is no
+// such job. It sets aside the state's jobs before it that a limit keeps from starting.
 func (m *machine) head() waiter {
 	at := m.waiting.first()
 	for at >= 0 && !m.admitted(at) {

@@ -129,7 +129,8 @@ func (e *Ensemble) copyTemplate(advance, clock float64, events uint64, learned i
 	return c
 }
 
-// Template returns the experts of a view at an instant.
+// Template returns the experts of a view at an instant. With many groups these are the older copy that is also used at
+// submissions.
 func (e *Ensemble) Template(at, clock float64, events uint64, learned int) *ExpertTemplate {
 	if e.Kept != nil {
 		return e.Kept

@@ -167,7 +167,8 @@ func (m *Machine) rotateLearners(now float64) {
 	}
 }
 
-// catchUp passes the present jobs to a new learner.
+// catchUp passes the running and waiting jobs that the learners follow to a new learner, as if they were submitted and
+// started now.
 func (m *Machine) catchUp(now float64, h *policyHistory) {
 	for _, j := range m.tracker.RunningJobs {
 		if j.Observed {

@@ -64,8 +64,8 @@ func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 }
 
 // left returns the expected remaining runtime of a running job, at least a second. factor multiplies the expected
-// runtime. After the expected end of the job, the result is a part of the time that is left to the end in the plan.
-// After that end, too, as much time as the job has run, but at least a minute, counts as left.
+// runtime. After the expected end of the job, the result is a part of the time that is left to the end in the plan. If
+// the job has passed that end, too, the time that it has run, but at least a minute, counts as the time that is left.
 func (r *Running) left(factor float64) float64 {
 	const part = .3 // the assumed part of the rest of the limit
 	age := float64(r.Age)

@@ -205,7 +205,8 @@ func (t *Tracker) Compete(j *Job) {
 	t.Touch(j)
 }
 
-// Retire removes a waiting job from the competing ones, and sets its new state.
+// Retire removes a waiting job from the competing ones, or a held job from those with a known reason, and sets its new
+// state.
 func (t *Tracker) Retire(j *Job, to JobState) {
 	if j.State == Waiting {
 		t.countWaiting(t.Clock, j, -1)
@@ -247,7 +248,8 @@ func (t *Tracker) Touch(j *Job) {
 	t.TouchUser(j.UserState)
 }
 
-// Run adds a job to the running ones.
+// Run adds a job to the running ones, and updates the law of its lifetime. It also updates the capacity, if that is
+// estimated.
 func (t *Tracker) Run(now float64, j *Job) {
 	t.use.add(int(t.Running.Procs), t.Clock)
 	t.Running.Add(j, 1)
@@ -310,7 +312,7 @@ func (t *Tracker) Ended(now float64, j *Job) {
 	t.Flow.ended(now, float64(j.Procs))
 }
 
-// Stop removes a job from the running ones, and sets its new state.
+// Stop removes a job from the running ones, and sets its new state. It also updates the capacity, if that is estimated.
 func (t *Tracker) Stop(j *Job, to JobState) {
 	j.State = to
 	t.use.add(int(t.Running.Procs), t.Clock)
@@ -333,7 +335,7 @@ func (t *Tracker) estimateCapacity() {
 // CodeUse reads or writes the history from which the capacity is estimated.
 func (t *Tracker) CodeUse(s *codec.Codec) { t.use.code(s) }
 
-// Forget drops a job that has left.
+// Forget drops a job that has left. If no other job has its name, the name is remembered as that of an ended job.
 func (t *Tracker) Forget(j *Job) {
 	delete(t.Jobs, j.ID)
 	t.Release(j)

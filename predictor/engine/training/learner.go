@@ -142,8 +142,7 @@ const (
 const oldRows = .5
 
 // Learn keeps a job's row of features, which must not change afterwards, and the logarithm z of its wait. It then puts
-// the trees of a training into force that are due, drops the oldest rows if there are too many, and begins a training
-// if it is time.
+// trees into force if they are due, drops the oldest rows if there are too many, and begins a training if it is time.
 func (l *Learner) Learn(row []float32, z float64) {
 	l.Rows.Append(row)
 	l.targets = append(l.targets, z)
