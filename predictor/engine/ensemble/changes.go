@@ -100,7 +100,7 @@ type alarm struct {
 	queue  string
 	whole  bool
 	reason Reason
-	began  int // number of waits of the scope since the change began
+	began  int // number of waits of the scope since the change began; 0 unless reason is Scores
 }
 
 // DriftMonitor detects changes in scores, capacities, limits and queues.
@@ -242,9 +242,9 @@ func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	w.Raised = append(w.Raised, alarm{whole: true, reason: why})
 }
 
-// SetCapacity records the processors that a configured pool has now. If this number and the one at the last alarm
-// differ by more than changedPart of the larger one, it raises an alarm for each queue of the pool and one for all
-// jobs. The number of followed pools is bounded.
+// SetCapacity records the processors that a configured pool has now. If this number and the one at the last alarm (or
+// at the first call) differ by more than changedPart of the larger one, it raises an alarm for each queue of the pool
+// and one for all jobs. The number of followed pools is bounded.
 func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, mostPools int) {
 	was, known := w.capacity[pool]
 	switch most, least := max(procs, was), min(procs, was); {

@@ -36,8 +36,8 @@ func starts() []Priority {
 	}
 }
 
-// weight is a weight of a priority that a fit varies. of returns the address of the weight, width is the standard
-// deviation of the first changes, and least and most are the bounds.
+// weight is a weight of a priority that a fit varies. of is the address of the weight, width is the standard deviation
+// of the first changes, and least and most are the bounds.
 type weight struct {
 	of          *float64
 	width       float64
