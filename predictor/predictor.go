@@ -58,18 +58,18 @@ type Models interface {
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
-	// Wait is the distribution of the wait. A quantile that falls into an outage of the pool is moved to the end of the
-	// outage.
+	// Wait is the distribution of the wait. A quantile at which an outage of the pool would keep the request from
+	// starting is moved to the end of the outage.
 	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
 	// Dimension is the binding dimension of the request. All sizes in the forecast are amounts of it.
 	Dimension cluster.Dimension
-	// Used is the size that the running jobs take. AheadJobs is the number of jobs ahead, where each task of an array
-	// counts. AheadProcs is the sum of the sizes of these jobs.
+	// Used is the sum of the sizes of the running jobs, without suspended ones. AheadJobs is the number of jobs ahead
+	// that take anything of Dimension, where each task of an array counts (see maxTasks). AheadProcs is the sum of the
+	// sizes of these jobs.
 	Used, AheadJobs, AheadProcs int
-	// Closed is true if an outage moves a quantile because it keeps the request from starting when processors are
-	// free.
+	// Closed is true if a quantile was moved to the end of an outage.
 	Closed bool
 }
 
@@ -120,8 +120,8 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	return out, out.Serve(scene, out.Quantiles)
 }
 
-// Serve replaces the forecast's quantiles by the given ones, which are at waittime.Levels. It first moves them out of
-// the outages of the scene.
+// Serve sets Wait, Quantiles and Closed from the given quantiles, which are at waittime.Levels. The new quantiles rise,
+// and lie outside of the outages (see Scene.Distribution). After an error the forecast is unchanged.
 func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	d, err := scene.Distribution(quantiles)
 	if err != nil {
@@ -131,7 +131,7 @@ func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	return nil
 }
 
-// These are the reasons of this package. Package headqueue has more.
+// These are reasons why there is no forecast. Package headqueue has more.
 const (
 	ReasonUnknownSize     headqueue.Reason = "unknown_size"
 	ReasonUnknownCapacity headqueue.Reason = "unknown_capacity"

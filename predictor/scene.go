@@ -37,7 +37,7 @@ func NewScene(name string, now time.Time, pool *cluster.Pool, request job.Attrib
 	return s
 }
 
-// Capacity returns the size of the pool.
+// Capacity returns the capacity of the pool in the scene's dimension.
 func (s *Scene) Capacity() int { return s.Pool.Capacity(s.Dimension) }
 
 // SizeOf returns the size of a job of the scene. It is 0 if the job takes nothing of the request's binding dimension;

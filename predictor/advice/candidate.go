@@ -84,7 +84,7 @@ func stepAfter(i int, step func() error) error {
 	return step()
 }
 
-// check returns an error for the first invalid candidate, ErrNoCandidates if there is none, or an error of step.
+// check returns an error for the first invalid candidate, ErrNoCandidates for an empty list, or an error of step.
 func check(candidates []Candidate, step func() error) error {
 	if len(candidates) == 0 {
 		return ErrNoCandidates
@@ -175,7 +175,7 @@ func rises(l Law) error {
 	return nil
 }
 
-// certain reports whether the wait is the same in all futures.
+// certain reports whether the wait has only one value. A wait that is given by Futures counts as uncertain.
 func (w *Wait) certain() bool { return w.Futures == nil && (w.Law == nil || constant(w.Law)) }
 
 // constant reports whether a law has only one value.

@@ -26,8 +26,8 @@ type Answer struct {
 	Gain *Gain
 
 	// These are quantiles at the levels of answers (waittime.Levels), and means. The quantiles of the finish are exact
-	// if the wait or the runtime is certain. Otherwise they are quantiles of about 2,000 combinations, with an error of
-	// at most 2 %.
+	// if the wait or the runtime is certain and the job does not run yet. Otherwise they are quantiles of about 2,000
+	// combinations (more if there are over 100 futures), with an error of at most 2 %.
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
 	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: the time before the change of
@@ -158,8 +158,8 @@ func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64
 	}
 }
 
-// rank returns the result of a choice: it orders the answers, and sets their probabilities to be best and their gains
-// over the request. The error is ErrNever, or that of step.
+// rank returns the result of a choice, with the order of the answers. In answers it sets the probabilities to be best,
+// and the gains over the request. The error is ErrNever, or that of step.
 func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	r := &Result{Objective: s.objective, Answers: answers, Order: make([]int, len(answers))}
 	for i := range r.Order {

@@ -129,7 +129,7 @@ func (c *course) outcome(future, node int) (finish, procSeconds float64) {
 	return wait + run, procs * run
 }
 
-// finishes returns the finish in every combination of a future and a runtime, sorted.
+// finishes returns the finish of candidate i in every combination of a future and a runtime, sorted.
 func (s *scene) finishes(i int) []float64 {
 	c := &s.courses[i]
 	all := make([]float64, 0, len(c.waits)*s.nodes)

@@ -80,7 +80,8 @@ func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSecon
 	return wait + rest, wait*h.procs + rest*procs
 }
 
-// before returns how long a running job continues at its present size: until it changes its size, or until its end.
+// before returns how long a running job continues at its present size until it changes its size or ends. It is 0 for
+// the candidate that keeps the size.
 func (c *course) before(future, node int) float64 {
 	if c.now == nil { // the job keeps its size
 		return 0

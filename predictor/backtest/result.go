@@ -19,8 +19,8 @@ type TraceResult struct {
 	// resolution of the log in seconds.
 	Jobs       int `json:"jobs"`
 	BadRecords int `json:"bad_records"`
-	// ForecastJobs is the number of jobs, at the end of the log, that a fast replay forecast. It is 0 if all jobs
-	// were forecast.
+	// ForecastJobs is the number of jobs, at the end of the log, for which a fast replay made forecasts. It is 0 if
+	// there are forecasts for all jobs.
 	ForecastJobs int            `json:"forecast_jobs,omitempty"`
 	Resolution   float64        `json:"resolution_seconds"`
 	Methods      []MethodResult `json:"methods"`

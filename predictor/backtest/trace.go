@@ -26,8 +26,9 @@ type Job struct {
 	Key    uint64
 	Submit float64
 	engine.Request
-	// Starts and Ends are true if Start and End are known. A job that does not start, and is not Cancelled, waits
-	// until the log's end.
+	// Starts and Ends are true if the job started and ended. Start and End are the instants, which may be assumed (see
+	// Recorded and Lost). If the job was Cancelled while it waited, End is the instant of that, and Ends is false. A
+	// job that does not start, and is not Cancelled, waits until the log's end.
 	Starts, Ends, Cancelled bool
 	Start, End              float64
 	// Lost is true if the job started, and its end is not in the log but assumed. In a workload file it is assumed a
@@ -184,9 +185,9 @@ func fate(j *Job, rec *swf.Record) {
 	}
 }
 
-// Runtime returns the runtime in seconds of the job with the given engine id. It is NaN if the log does not have the
-// runtime, or if the id is not the job's index. It is for engines with an oracle, which know the runtimes of running
-// jobs.
+// Runtime returns the runtime in seconds of the job with the given engine id. It is NaN if the job has no end, or if
+// the id is not the job's index. For a Lost job it is the assumed runtime. It is for engines with an oracle, which know
+// the runtimes of running jobs.
 func (t *Trace) Runtime(id uint64) float64 {
 	if id >= uint64(len(t.Jobs)) || t.Jobs[id].Key != 0 {
 		return math.NaN()

@@ -4,20 +4,20 @@
 //
 // Each level has a Bernstein Online Aggregation with one rate per expert (O. Wintenberger, "Optimal learning with
 // Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses. Let g be a subgradient of
-// the loss at the combination f, and r_k = g (f - z_k). A weight w_k grows by exp(eta_k r_k - eta_k^2 r_k^2). f is
-// the mean of the z_k weighted by eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >=
+// the loss at the combination f, and r_k = g (f - z_k). A weight w_k is multiplied by exp(eta_k r_k - eta_k^2 r_k^2). f
+// is the mean of the z_k weighted by eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >=
 // -1/2, the sum of the weights never grows. At steady rates
 //
 //	sum over rounds of r_k <= ln(1/pi_k)/eta_k + eta_k V_k,   V_k = sum of r_k^2,
 //
 // where pi are the prior weights. The pinball loss is convex, so its excess over any fixed convex combination is at
-// most the same combination of these sums. The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), where E_k is
-// the largest |r_k| so far. With them the sum is O(sqrt(V_k ln K)), so O(sqrt(T ln K)). Changes of the rates cost
-// terms of lower order in the paper. The paper recomputes all weights at each rate, which is not possible with fixed
-// share (below). An expert without a forecast (NaN) sleeps: the others divide its weight, and its own weight does not
-// change. The bound counts only the forecasts at which the expert was awake (Y. Freund et al., "Using and combining
-// predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A second-order bound with excess
-// losses", COLT 2014).
+// most the same combination of these sums. The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), where E_k is the
+// largest |r_k| so far. With these rates the sum of r_k over T rounds is O(sqrt(V_k ln K)), so O(sqrt(T ln K)). Changes
+// of the rates cost terms of lower order in the paper. The paper recomputes all weights at each rate, which is not
+// possible with fixed share (below). An expert without a forecast (NaN) sleeps: the others divide its weight, and its
+// own weight does not change. The bound counts only the forecasts at which the expert was awake (Y. Freund et al.,
+// "Using and combining predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A second-order
+// bound with excess losses", COLT 2014).
 //
 // The weights follow a change of regime, because they are mixed with the prior after each step (fixed share: M.
 // Herbster and M. Warmuth, "Tracking the best expert", Machine Learning 32, 1998). Compared with a sequence of
@@ -153,8 +153,8 @@ func (b *Blend) Grow(prior float64) error {
 
 // Combine combines the experts' forecasts x into out. x[l*K + k] is expert k's quantile of level l as z = ln(wait + 60
 // s), NaN if the expert has none. out gets one number per level, in rising order. groups are the names of the job's
-// groups; unknown groups are ignored, and without a known group the common weights hold. Combine returns false, with
-// out unchanged, if a level has no expert or the length of x is not levels x experts.
+// groups; unknown groups are ignored, and without a known group the common weights are used. Combine returns false,
+// with out unchanged, if no expert has a forecast at some level, or if x or out has a wrong length.
 func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || len(out) != len(b.cfg.Levels) {
 		return false
@@ -225,8 +225,8 @@ func (b *Blend) Forget(group string, part float64) {
 	}
 }
 
-// Weights writes the common weights of the experts at the level with the given index into w. They sum to 1 and are
-// not multiplied by the rates.
+// Weights writes the common weights of the experts at the level with the given index into w. They sum to 1 and are not
+// multiplied by the rates. If there is no such level, or w is too short, nothing is written.
 func (b *Blend) Weights(level int, w []float64) {
 	if level < 0 || level >= len(b.common) || len(w) < len(b.cfg.Priors) {
 		return

@@ -9,7 +9,7 @@ import (
 // experts and fixed share. See the package comment for the sources.
 type mixer struct {
 	w     []float64 // weights; their sum over all experts is 1, except for rounding
-	scale []float64 // E: largest |r| so far
+	scale []float64 // E: largest |r| so far, discounted
 	v     []float64 // V: discounted sum of r^2
 	eta   []float64 // the rate that follows from scale and v
 }
@@ -139,8 +139,8 @@ func (m *mixer) forget(prior []float64, part float64) {
 // is not known yet.
 const most = 5
 
-// rate is BOA's adaptive rate, min(1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, section 3), at most 1. For fewer than e^2
-// experts K is e^2.
+// rate returns BOA's adaptive rate min(1, 1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, section 3). It is 1 while V is 0.
+// For fewer than e^2 experts K is e^2.
 func (m *mixer) rate(k, experts int) float64 {
 	if m.v[k] <= 0 {
 		return 1

@@ -277,7 +277,8 @@ func (c *Calibrator) shifted(in []int, l int) float64 {
 }
 
 // curve returns z of the raw forecast at another level p, given as ln(p/(1-p)). It interpolates between levels. Beyond
-// the lowest and the highest level it extends the line through the two nearest levels.
+// the lowest and the highest level it extends the line through the two nearest levels, with a slope of at most steepest
+// above the highest. The result is at least zeroZ. With one level only, it is the same for all p.
 func (c *Calibrator) curve(at float64) float64 {
 	n := len(c.logit)
 	if n == 1 {
@@ -306,8 +307,8 @@ func (c *Calibrator) rate(l int, n float64) float64 {
 	return c.step[l] * (1 + fast*jobs/(jobs+n))
 }
 
-// earn sets to d the amount that job j has earned at level l, and moves the corrections of all its groups by the
-// difference. final is set if the level is decided.
+// earn sets to d the amount that job j has earned at level l. The corrections of all its groups decrease by the
+// increase of that amount times their rate. final is set if the level is decided.
 func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	step := d - j.Earned[l]
 	for _, a := range j.Groups[:j.NGroups] {
@@ -321,12 +322,13 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	j.Earned[l] = d
 }
 
-// Observe sets a function f. It is called with the amount that a level of a job has earned in a group ("" is the
-// group of all jobs). The unit is the deviation of a right forecast, sqrt(p (1-p)). An amount above 0 means that
-// waits are shorter than forecast, below 0 that they are longer. A tie earns the same as a hit. f is called when
-// accounts are updated (see Delay in the package comment), so that its expectation under right forecasts without ties
-// is 0 at every instant. decided is true if the amount decides the level. f is called within the other methods, and
-// must not call any of them. It is not saved, and stays set when the Calibrator is restored.
+// Observe sets a function f. It is called with the amount that a level of a job earns at an update of the job's
+// account, once for each of its groups ("" is the group of all jobs). The unit is the deviation of a right forecast,
+// sqrt(p (1-p)). An amount above 0 means that waits are shorter than forecast, below 0 that they are longer. A tie
+// earns the same as a hit. Because accounts are updated at fixed instants (see Delay in the package comment), the
+// expectation of an amount is 0 at each of them, if forecasts are right and there are no ties. decided is true if the
+// amount decides the level. f is called within the other methods, and must not call any of them. It is not saved, and
+// stays set when the Calibrator is restored.
 func (c *Calibrator) Observe(f func(group string, earned float64, decided bool)) { c.observe = f }
 
 func (c *Calibrator) notify(account, l int, step float64, decided bool) {
@@ -351,7 +353,8 @@ func (c *Calibrator) Hasten(group string, jobs float64) {
 	}
 }
 
-// tie decides level l of job j. Each account gets the value between miss and hit that brings it nearest to 0.
+// tie decides level l of job j. In each group the tie counts as the value between miss and hit that brings the group's
+// correction nearest to 0.
 func (c *Calibrator) tie(j *pending, l int) {
 	p := c.cfg.Levels[l]
 	for _, a := range j.Groups[:j.NGroups] {

@@ -57,7 +57,7 @@ func (g *ledger) Push(any) {}
 // Pop is not used.
 func (g *ledger) Pop() any { return nil }
 
-// take returns an empty slot for a job with the given number of levels.
+// take returns an empty slot for a job with the given number of levels, and records it under the job's id.
 func (g *ledger) take(id int64, levels int) *pending {
 	var s int
 	if n := len(g.free); n > 0 {
@@ -74,7 +74,7 @@ func (g *ledger) take(id int64, levels int) *pending {
 	return j
 }
 
-// schedule moves the job to its place in the heap.
+// schedule adds the job to the heap, or moves it to its new place there.
 func (g *ledger) schedule(j *pending) {
 	if j.at < 0 {
 		j.at = len(g.order)
@@ -271,7 +271,7 @@ func (c *Calibrator) updateAccount(j *pending) {
 		j.due = j.Submit + c.up(j.Q[j.Next])
 		c.jobs.schedule(j)
 	case !known(j.Start) && !known(j.Cancel) && c.cfg.KeepCancelled < 1:
-		j.due = knot + j.Submit + linger // the job is kept until it starts or is cancelled
+		j.due = knot + j.Submit + linger // kept until it starts or is cancelled, at most for linger
 		c.jobs.schedule(j)
 	default:
 		c.jobs.drop(j)

@@ -35,7 +35,7 @@ const (
 	Below
 	// Tied means that the job started between the quantile rounded down and the quantile rounded up.
 	Tied
-	// Missed means that the job had not started when the quantile, rounded up, had passed. It does not matter whether
+	// Missed means that the job was still waiting when the quantile, rounded up, had passed. It does not matter whether
 	// the job started later, was cancelled later or still waits.
 	Missed
 	// Censored means that the job was cancelled before the quantile had passed, so that the outcome is unknown.
@@ -43,8 +43,8 @@ const (
 )
 
 // Judge returns the outcome of the quantile q, and the age at which it was known. That is the age at the start or the
-// cancellation; for a miss it is the quantile, rounded up. q and the resolution are in seconds. A q that is not finite
-// is never decided.
+// cancellation; for a miss it is the quantile, rounded up. q and the resolution are in seconds. At a finite Age, a q
+// that is NaN or +Inf is Undecided.
 func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	passed := math.Ceil(q/resolution) * resolution
 	switch {

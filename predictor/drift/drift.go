@@ -76,16 +76,16 @@ func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
 // Alarms returns the number of detected changes.
 func (d *Detector) Alarms() int { return int(d.s.Alarms) }
 
-// Began returns the estimated beginning of the newest change, as the number of values before its detection. It is the
-// time at which the sum that showed the change last rose from 0 (Page 1954). It is 0 before the first change.
+// Began returns the estimated beginning of the newest change, as the number of values before its detection. A change is
+// assumed to begin when the sum that showed it last rose from 0 (Page 1954). Began is 0 before the first change.
 func (d *Detector) Began() int { return int(d.s.Began) }
 
 // Level returns the running mean with which new values are compared. It returns false before the first block is
 // complete.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
 
-// Add adds a value and reports whether the level has changed. After a change the level is learnt from scratch. Values
-// that are not finite are ignored.
+// Add adds a value. If the value completes a block that shows a change of the level, Add returns the direction of the
+// change, otherwise None. After a change the level is learnt from scratch. Values that are not finite are ignored.
 func (d *Detector) Add(v float64) Change {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return None

@@ -12,8 +12,8 @@ type behind struct {
 	known bool
 	state State // a copy, with slices of its own
 
-	// These are the results of each replica r of strict first come, first served. now is the instant at which the
-	// last job ahead starts, +Inf for never. free is the number of processors that are free then.
+	// These are the results of each replica r of strict first come, first served. now is the instant at which the last
+	// job ahead starts, +Inf for never. free is the number of processors that are free after that start.
 	// heap[from[r]:from[r+1]] has the jobs that hold processors then.
 	now  []float64
 	free []int

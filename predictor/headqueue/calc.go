@@ -85,7 +85,7 @@ func (c *Calc) ends(t float64) {
 type curve int
 
 const (
-	curveA      curve = iota // logit of the probability that a benefactor has ended, eq. 8
+	curveA      curve = iota // logit of the probability that a job of at least need processors has ended, eq. 8
 	curveB                   // logarithm of the mean number of processors freed, eq. 13
 	curveNormal              // logit of a normal approximation of Pr{F >= need}
 	curveMain                // logit of Pr{F >= need}
@@ -107,7 +107,8 @@ func logit(p float64) float64 {
 }
 
 // eval evaluates the curve k at t, and stores the point in c.pts. For curveA it uses only the benefactors: jobs that
-// free enough processors alone. Otherwise it also evaluates curveB and curveNormal, which cost little.
+// free enough processors alone. For the other curves it sets c.p, and always evaluates curveB and curveNormal, which
+// cost little; curveMain only if k is curveMain.
 func (c *Calc) eval(t float64, k curve) {
 	nan := math.NaN()
 	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}

@@ -3,10 +3,10 @@
 //
 // It holds the predictors of A. B. Downey, "Predicting queue times on space-sharing parallel computers", report
 // UCB/CSD-96-906, 1996, section 5 (A: eq. 8, B: eq. 13, both combined: section 6.4). It also computes the exact
-// distribution that the report calls infeasible (eq. 7), by one dynamic program over processors instead of 2^p
-// outcomes. For the largest states it uses a saddlepoint approximation of that distribution. Behind jobs that are
-// queued ahead it simulates strict first come, first served with random lifetimes, from a fixed seed. Beside that it
-// computes the extension of B to the queue (section 8.1).
+// distribution that the report calls infeasible (eq. 7), by one dynamic program over processors instead of the 2^p
+// outcomes of p jobs. For the largest states it uses a saddlepoint approximation of that distribution. Behind jobs that
+// are queued ahead it simulates strict first come, first served with random lifetimes, from a fixed seed. Beside that
+// it computes the extension of B to the queue (section 8.1).
 //
 // # What is assumed
 //

@@ -39,16 +39,16 @@ type ending struct {
 	procs int
 }
 
-// simulate computes what c.queue.jobs do in replicas of strict first come, first served with random lifetimes. A
-// first job that is larger than the free processors leaves them idle, and the variances of all lifetimes add up. Both
-// are as on the real machine.
+// simulate plays c.queue.jobs in replicas of strict first come, first served with random lifetimes, and stores the
+// results in c.behind. A first job that is larger than the free processors leaves them idle, and the variances of all
+// lifetimes add up. Both are as on the real machine.
 //
 // The lifetimes of each job are stratified over the replicas by Latin hypercube sampling (McKay, Beckman and Conover,
-// Technometrics 21, 1979). The job's law is divided into as many ranges of equal probability as there are replicas.
-// One value is drawn from each range, at the same random place in all of them, and the values are shuffled. The seed
-// is fixed, and the draws depend only on the job's place in the queue. So the same state gives the same answer, and
-// no replica starts earlier for a larger request or for one more job at the end of the queue. (For one more job this
-// holds up to fcfsWork/mostReplicas jobs; with more jobs there may be one replica fewer.)
+// Technometrics 21, 1979). The job's law is divided into as many ranges of equal probability as there are replicas. One
+// value is drawn from each range, at the same random place in all of them, and the values are shuffled. The seed is
+// fixed, and the draws depend only on the job's place in the queue. So the same state gives the same answer, and no
+// replica starts earlier for a larger request or for one more job at the end of the queue. (For one more job this holds
+// up to fcfsWork jobs divided by the number of replicas; with more jobs there may be one replica fewer.)
 func (c *Calc) simulate(free int) {
 	f, b := &c.fcfs, &c.behind
 	running, ahead := len(c.held), len(c.queue.jobs)
@@ -129,8 +129,8 @@ func (f *fcfs) remaining(h *held) {
 func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
 
 // lifetimes returns quantiles of a law, counted from the job's start; +Inf if law is nil. It returns one quantile of
-// each range, from the given part of the range. Quantile k is row[k*each]. If a law occurs twice, all its parts are
-// kept.
+// each range, from the given part of the range. Quantile k is row[k*each]. When a law occurs for the second time, the
+// quantiles of all its parts are computed and kept.
 func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	if law == nil {
 		for k := range f.level {
@@ -252,8 +252,8 @@ func (f *fcfs) push(e ending) {
 	h[i] = e
 }
 
-// mostLevel is the highest level that the replicas can resolve, and 1 - mostLevel the lowest. A level beyond these gets
-// the answer of the nearer one.
+// mostLevel is the highest level at which the log-normal law of few replicas is evaluated, and 1 - mostLevel the
+// lowest. A level beyond these gets the answer of the nearer one.
 const mostLevel = 1 - .5/mostReplicas
 
 // quantile returns the instant by which the request has started with probability q. It is +Inf if the request starts

@@ -23,12 +23,12 @@ const (
 	NameA        = "downey_a"
 	NameB        = "downey_b"
 	NameCombined = "downey_combined"
-	NameExact    = "exact"         // if no job is ahead, the median by the Result's own method
-	NameFCFS     = MethodFCFSQueue // if jobs are ahead, the median by that method
+	NameExact    = "exact"         // the median by the Result's own method, unless that is fcfs_queue
+	NameFCFS     = MethodFCFSQueue // the median by that method
 )
 
-// CombinedBelow is the n' below which the combined predictor uses A, and from which on it uses B. Downey 1996,
-// section 6.4, leaves open which one applies at 32. If no job is a benefactor, B answers below it too.
+// CombinedBelow is the n' below which the combined predictor uses A, and from which on it uses B. Downey 1996, section
+// 6.4, leaves open which one applies at 32. If no job that holds n' processors runs, B answers below it too.
 const CombinedBelow = 32
 
 // Result is a forecast.

@@ -113,8 +113,8 @@ func (c *Calc) start(batch []Ahead, need int, from, to instant) {
 	}
 }
 
-// fluid returns the first instant from at on, up to the tolerance, at which need processors are freed on average. batch
-// counts as in freed. The t of the result is +Inf if that never happens.
+// fluid returns the first instant, up to the tolerance, at which need processors are freed on average. The instant is
+// not before at. batch counts as in freed. The t of the result is +Inf if that never happens.
 func (c *Calc) fluid(at instant, need float64, batch []Ahead) instant {
 	if at.freed >= need {
 		return at

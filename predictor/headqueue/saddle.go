@@ -73,7 +73,8 @@ func (c *Calc) approximate(need int) float64 {
 
 // peel splits act, in units of g, into rest and the distribution of the widest jobs. A job is among the widest in two
 // cases: it has more than wideShare of the variance of all remaining jobs, or it is wider than their standard deviation
-// and its p(1-p) is above rarest.
+// and its p(1-p) is above rarest. peel stops when another job could give more than maxOutcomes outcomes. One job always
+// stays in rest.
 func (s *saddle) peel(act []chance, g int) {
 	s.rest = s.rest[:0]
 	var variance float64

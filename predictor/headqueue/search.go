@@ -36,8 +36,8 @@ func (w tolerance) at(t float64) float64 {
 // All searches of a forecast share their evaluations. The curves must have been evaluated at 0 and at the horizon.
 //
 // It uses regula falsi in (ln(1+t), curve), with steps slightly beyond the estimated root, so that both ends of the
-// bracket move. If two steps have not halved the bracket, it once tries the time limit of the widest job in the
-// bracket, where a jump is likely. If further steps do not halve it either, it bisects ln(1+t).
+// bracket move. If two steps have not halved the bracket, it once tries a time limit in the bracket, where a jump is
+// likely: that of the widest job (see Calc.jump). If further steps do not halve it either, it bisects ln(1+t).
 func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	lo, hi := c.bracket(k, target)
 	slow, jumped := 0, false
@@ -122,10 +122,9 @@ func (c *Calc) propose(k curve, target float64, lo, hi int, width float64) float
 	return max(p.x+delta, min(q.x-delta, x))
 }
 
-// estimate returns the place at which the straight line through the bracket reaches target. For the main curve it
+// estimate returns the x at which the straight line through the bracket's ends reaches target. For the main curve it
 // also uses points within the bracket at which only the normal approximation is known. These are shifted by the
-// difference of the two curves at the bracket's ends. It returns NaN if an end is certain, because that gives no
-// slope.
+// difference of the two curves at the bracket's ends. It returns NaN if an end is certain, because that gives no slope.
 func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
 	p, q := c.pts[lo], c.pts[hi]
 	low, high := p.y[k], q.y[k]

@@ -2,9 +2,9 @@
 // few dozen outcomes, until stronger models are trained.
 //
 // For each level p the pinball loss of target - (b + w.x) (R. Koenker and G. Bassett, "Regression quantiles",
-// Econometrica 46, 1978) is lowered by stochastic subgradient steps. Each coefficient has its own rate, eta /
-// sqrt(sum of squared gradients) (J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011,
-// fig. 1). The regret against the best fixed coefficients is O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T)
+// Econometrica 46, 1978) is lowered by stochastic subgradient steps. Each coefficient has its own rate, eta / sqrt(sum
+// of squared gradients) (J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011, fig. 1). The
+// regret against the best fixed coefficients is O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T) after T outcomes
 // (theorem 5 there).
 //
 // Features are standardized by their running mean and deviation (as S. Ross, P. Mineiro and J. Langford, "Normalized
@@ -180,7 +180,7 @@ func (m *Model) row(v []float64, l int) []float64 {
 }
 
 // moments updates the running means and variances of the features (B. Welford, Technometrics 4, 1962). Values older
-// than Memory are forgotten.
+// than about Config.Memory outcomes fade.
 func (m *Model) moments(x []float64) {
 	s := &m.s
 	for i, v := range x {

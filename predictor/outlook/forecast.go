@@ -224,7 +224,7 @@ const LeastSaturationWeeks = 5
 const (
 	saturationReplicas = 20
 	saturationWeeks    = 12
-	saturationJobs     = 20_000 // maximum number of jobs in a replica
+	saturationJobs     = 20_000 // number of arrivals above which fewer weeks are simulated
 )
 
 // Saturation simulates a State for 12 weeks with arrivals of the model in use. It returns the zero value if there is no

@@ -70,7 +70,8 @@ func (f *Forecaster) Started(id uint64, at float64) {
 	f.laws.Started(int64(id), j.law(), at)
 }
 
-// Ended records that a running job ended at an instant. Unknown jobs are ignored.
+// Ended records that a running job ended at an instant. Unknown jobs are ignored. If the start of the job was not
+// recorded, its runtime stays unknown.
 func (f *Forecaster) Ended(id uint64, at float64) {
 	i, ok := f.live[id]
 	if !ok || !isTime(at) {

@@ -28,9 +28,9 @@ type row struct {
 }
 
 // Observe learns from the State at an instant. It scores the earlier forecasts for this instant, learns from them, and
-// makes new forecasts for later learning. When it is due, it also fits the models of arrivals again, and trains the
-// trees of one corrector. It must be called every Options.Every seconds, after the events before the instant. The error
-// is a *StateError, or the context's error.
+// makes new forecasts for later learning. If that is due, Observe also fits the models of arrivals again, and trains
+// the trees of one corrector. It must be called every Options.Every seconds, after all events before the instant were
+// recorded. The error is a *StateError, or the context's error.
 func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	if n := len(f.s.Trail); n > 0 && s.Now < f.s.Trail[n-1].At+f.options.Every/2 {
 		return nil
@@ -105,7 +105,8 @@ func (f *Forecaster) learnDue(p *player) {
 	}
 }
 
-// outcome learns from the outcome of a forecast for the horizon with the index k.
+// outcome learns from the outcome of a forecast for the horizon with the index k, and scores the forecast. It also
+// chooses the model of arrivals again.
 func (f *Forecaster) outcome(a *awaited, k int, p *player) {
 	x := make([]float64, featureCount)
 	copy(x, a.Shared)

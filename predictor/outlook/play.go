@@ -84,7 +84,8 @@ func (f *Forecaster) newPlayer(s *State) (*player, error) {
 	return p, p.prepare()
 }
 
-// prepare converts the jobs of the state, sums up their present values, and loads them into a machine.
+// prepare converts the jobs of the state, sums up their present values, and loads them into a machine. It does not load
+// waiting jobs that are larger than their pool, and jobs that are held for more than a week.
 func (p *player) prepare() error {
 	cfg := p.machine()
 	load := simulator.State{Now: p.state.Now}

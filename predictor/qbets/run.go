@@ -15,9 +15,10 @@ const independentRun = 3
 const longestRun = 50
 
 // Run returns the number of successive waits above the bound on the quantile q that counts as a change. rho is the
-// autocorrelation of (the logarithms of) successive waits, limited to [0, 0.95]. A run of this length is as rare as
-// three misses of independent waits, (1-q)^3. The papers take such runs from simulated series. Here they follow from
-// a Gaussian autoregression of first order, by repeated integration over the values above the quantile.
+// autocorrelation of (the logarithms of) successive waits; Run limits it to [0, 0.95]. A run of this length is as rare
+// as three misses of independent waits, (1-q)^3, or has the maximum length 50. The papers take such runs from simulated
+// series. Here they follow from a Gaussian autoregression of first order, by repeated integration over the values above
+// the quantile.
 func Run(rho, q float64) int {
 	rho = math.Min(math.Max(rho, 0), .95)
 	rare := math.Pow(1-q, independentRun)

@@ -77,7 +77,7 @@ func (m *Model) LawInto(l *Law, j Job, at float64) {
 	l.cut(j.Limit, m.outlive())
 }
 
-// mixRuns mixes the user's runs into the prior in m.pmf and returns their weight.
+// mixRuns mixes the user's ended and running runs into the prior in m.pmf and returns their weight.
 func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 	own := &m.scratch
 	clear(own[:])
@@ -116,8 +116,9 @@ func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 	return total
 }
 
-// alive adds the user's running jobs to censored, by age, and returns their weight. All running jobs together weigh
-// as much as one run, because the jobs of a campaign are a single piece of evidence.
+// alive adds the user's running jobs to censored, by age, and returns their weight. Jobs of an age up to 1 s do not
+// count. All running jobs together weigh at most as much as one run, because the jobs of a campaign are a single piece
+// of evidence.
 func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64) float64 {
 	const unit = 1 << 20 // sums of integers are exact, so that they do not depend on the order of the map
 	var units [Bins]float64

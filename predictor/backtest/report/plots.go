@@ -259,7 +259,8 @@ func lengthsFigure(s *section) (*figure, error) {
 	return r.figure(f)
 }
 
-// rivalsFigure shows the loss beside that of other methods.
+// rivalsFigure shows the loss of waitcast in per cent of the loss of each other method. It leaves out losses of more
+// than 400 %, and returns nil if nothing is left.
 func rivalsFigure(s *section) (*figure, error) {
 	r := rowsPlot{label: "loss of waitcast, the other method's being 100", refs: []float64{100}}
 	f := figure{ID: s.ID + "-rivals", Title: "Loss against other methods"}
