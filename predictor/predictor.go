@@ -61,7 +61,8 @@ type Forecast struct {
 	// Wait is the distribution of the wait. A quantile at which an outage of the pool would keep the request from
 	// starting is moved to the end of the outage.
 	Wait *waittime.Distribution
-	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
+	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none. A Forecaster does
+	// not set it; its caller may.
 	Law Law
 	// Dimension is the binding dimension of the request. All sizes in the forecast are amounts of it.
 	Dimension cluster.Dimension

@@ -197,7 +197,7 @@ func (m *Model) Lost(id int64) {
 	}
 }
 
-// Ended records that a started job has ended. An unknown id is ignored.
+// Ended records that a started job has ended. An unknown id is ignored. From an end before the start nothing is learnt.
 func (m *Model) Ended(id int64, at float64) {
 	r, ok := m.open[id]
 	if !ok {
@@ -266,7 +266,7 @@ func (m *Model) outlive() float64 {
 	return max(1e-3, min(.9, (m.outlived+.1)/(m.reached+5)))
 }
 
-// clean returns the job. If its limit is not above 0 and at most longest, it is set to 0.
+// clean returns the job with a valid limit: one that is 0 or less, NaN or above longest becomes 0.
 func (j Job) clean() Job {
 	if !(j.Limit > 0 && j.Limit <= longest) {
 		j.Limit = 0
@@ -317,7 +317,8 @@ func (m *Model) makeRoom(user string) {
 	m.forgotten.HistoriesForRoom += before - len(m.users)
 }
 
-// histories returns the model's count of ended jobs at a history's last use, and whether the history must be kept.
+// histories returns the model's count of ended jobs when a job of the history last ended, and whether the history must
+// be kept because a job runs.
 func histories(h *history) (used uint64, stays bool) { return h.used, len(h.running) > 0 }
 
 // drop deletes a history.
@@ -328,7 +329,8 @@ func (m *Model) drop(key userKey) {
 	}
 }
 
-// Forget deletes the runs and classes that have no running job, and neither a start nor an end since an instant.
+// Forget deletes the histories and classes that have no running job, and in which no job has started or ended at the
+// given instant or later.
 func (m *Model) Forget(before float64) {
 	for key, h := range m.users {
 		if h.seen < before && len(h.running) == 0 {

@@ -85,7 +85,7 @@ func gain(shut, all counts, mostStarts float64) float64 {
 // week has the counts of the jobs above a time limit, by half hours from Monday on in the site's local time.
 type week struct {
 	at   [perWeek]counts
-	late time.Duration // the engine's half hours begin this much later than those of local time
+	late time.Duration // the engine's half hours begin this much later than those of local time; earlier if negative
 }
 
 // add adds a class of limits. shift is as in Of.

@@ -113,7 +113,7 @@ type Finding struct {
 	Until   float64 `json:"until_seconds"` // last submission
 	Jobs    int     `json:"jobs"`
 	Typical float64 `json:"typical,omitempty"` // flurry: median number of jobs of all users in a window
-	Most    int     `json:"most,omitempty"`    // flurry: number of the user's jobs in the user's busiest window
+	Most    int     `json:"most,omitempty"`    // flurry: number of the user's jobs in its busiest window
 	// robot: beginning of its interval of the day, in seconds after midnight
 	Clock float64 `json:"clock_seconds,omitempty"`
 	Width float64 `json:"clock_width_seconds,omitempty"` // robot: length of that interval

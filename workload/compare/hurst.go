@@ -62,11 +62,11 @@ func Counts(times []float64, from, width float64) ([]float64, error) {
 	return counts, nil
 }
 
-// Hurst estimates the Hurst parameter of a series by rescaled ranges (Zakay, sec. 5.3). For arrivals the series is
-// the result of [Counts]. The values of n grow by a factor of 1.2, and there are several intervals of each length n.
-// For each interval, R(n)/S(n) is a point of the pox plot. The least-squares line of ln R/S over ln n through all
-// points has the slope H. If H is between 0.5 and 1, the series is self-similar. Independent values give about 0.5,
-// and a little more for short series.
+// Hurst estimates the Hurst parameter of a series by rescaled ranges (Zakay, sec. 5.3). For arrivals the series is the
+// result of [Counts]. The values of n grow by [HurstOptions].Factor (1.2 by default), and there are several intervals
+// of each length n. For each interval, R(n)/S(n) is a point of the pox plot. The least-squares line of ln R/S over ln n
+// through all points has the slope H. If H is between 0.5 and 1, the series is self-similar. Independent values give
+// about 0.5, and a little more for short series.
 //
 // The intervals of one n begin at even distances from the first value of the series to the last possible beginning.
 // Their number is the number that fits side by side, but at least [HurstOptions].Subsets, which then overlap.

@@ -143,7 +143,7 @@ type gaps struct {
 	sum     float64 // sum of all gaps in seconds
 	longest float64
 	dropped float64
-	logs    moments // moments of ln gap over all hours; only the sum of x is used
+	logs    moments // moments of ln gap over all hours; only n and sum are used
 	peak    moments // moments of ln gap at peak hours
 }
 

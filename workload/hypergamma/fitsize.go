@@ -161,7 +161,8 @@ func sizeEdges(counts []sizeCount, parallel, high float64) []sizeEdge {
 	return out
 }
 
-// thin leaves out edges at even distances if there are more than most of them, to limit the time of a search.
+// thin returns at most the given number of edges, to limit the time of a search. If there are more, it keeps edges at
+// even distances, with the first and the last.
 func thin(edges []sizeEdge, most int) []sizeEdge {
 	if len(edges) <= most {
 		return edges

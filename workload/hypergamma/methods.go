@@ -63,9 +63,9 @@ func (a ArrivalParams) SlotShapes(m Method) (shapes [Slots]float64, err error) {
 	return shapes, nil
 }
 
-// expectedSlots sets alpha(t) from E(t), the expected number of slots from slot t to the slot of the next arrival. In
-// E(t) the probability of each target slot is multiplied by its weight. The mean interarrival times e^(alpha(t) beta)
-// are made proportional to E(t); their weighted mean stays unchanged.
+// expectedSlots returns alpha(t). It follows from E(t), the expected number of slots from slot t to the slot of the
+// next arrival. In E(t) the probability of each target slot is multiplied by its weight. The mean interarrival times
+// e^(alpha(t) beta) are made proportional to E(t); their weighted mean stays unchanged.
 //
 // The paper prints the iteration alpha'(t) = E(t) / sum(w E) * sum(w alpha). It treats alpha itself as "proportional"
 // to the mean interarrival time, which is wrong for logarithms. If Pr is computed from the current alpha(t), the

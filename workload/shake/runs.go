@@ -67,8 +67,8 @@ type Summary struct {
 	Mean          float64 `json:"mean"`          // mean of the shaken results, which is the result to use
 	Low           float64 `json:"low"`           // 5th percentile
 	High          float64 `json:"high"`          // 95th percentile
-	Span          float64 `json:"span"`          // (High - Low) / Original
-	Distance      float64 `json:"distance"`      // (Mean - Original) / Original; the thesis gives its absolute value
+	Span          float64 `json:"span"`          // (High - Low) / |Original|
+	Distance      float64 `json:"distance"`      // (Mean - Original) / |Original|; the thesis gives its absolute value
 	Concentration float64 `json:"concentration"` // share of the results within 1 % of the original
 	Runs          int     `json:"runs"`
 }

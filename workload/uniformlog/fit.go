@@ -98,7 +98,7 @@ func (s *sums) rankTotal() uint64 {
 	return n * ((2*uint64(s.first) + n + 1) / 2)
 }
 
-// sums adds the values of the ranks first+1 to end. It uses the stored sums of whole leaves. In leaves that are
+// sums returns the sums over the ranks first+1 to end. It uses the stored sums of whole leaves. In leaves that are
 // partly in the range it adds the values one by one.
 func (l *list) sums(first, end int) sums {
 	s := sums{first: first, n: end - first}

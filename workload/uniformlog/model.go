@@ -99,8 +99,8 @@ func (m Model) Mean() float64 { return m.MeanTotal(0) }
 // ConditionalCDF returns Pr{L <= age+t | L > age}: the probability that a job that has run for age seconds ends
 // within the next t seconds (Downey 1996, eq. 4, with t counted from now).
 //
-// Eq. 4 is printed for ages above TMin. For lower ages every job survives, and the result is the cdf itself. For ages
-// from TMax on the paper says nothing, because the law has no such jobs. Here such a job counts as not ending, and
+// Eq. 4 is printed for ages above TMin. Every job survives lower ages, so that for them the result is CDF(age+t). For
+// ages from TMax on the paper says nothing, because the law has no such jobs. Here such a job counts as not ending, and
 // the result is 0 for every t. A negative age counts as 0. A negative t gives 0.
 func (m Model) ConditionalCDF(t, age float64) float64 {
 	lo, hi := m.logBounds()

@@ -12,8 +12,8 @@ type Sample struct {
 // N returns the number of lifetimes.
 func (s *Sample) N() int { return s.n }
 
-// Values calls fn with every lifetime in seconds, in ascending order. Lifetimes are those of the window: at least 1
-// s, and within 1.2e-7 of the value that was added.
+// Values calls fn with every lifetime in seconds, in ascending order. Lifetimes are those of the window: at least 1 s,
+// and with a relative error of at most 1.2e-7.
 func (s *Sample) Values(fn func(seconds float64)) {
 	for _, lf := range s.leaves {
 		for _, v := range lf.values() {
