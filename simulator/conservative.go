@@ -240,7 +240,7 @@ func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	}
 }
 
-// reserve makes a reservation for a job that begins at the instant at.
+// reserve gives a job a reservation that begins at the given instant.
 func (c *Conservative) reserve(p *Pool, r Ref, at float64) {
 	c.made++
 	c.promise[r], c.number[r] = at, c.made

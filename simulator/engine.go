@@ -183,10 +183,11 @@ func (s *Simulator) count() (free, running, queued int) {
 
 // Next returns the next event at or before until, or false if there is none. If it returns false, the clock shows
 // until, unless it is already later. Calling Next until it returns false gives every event. With until = +Inf the
-// simulation continues until no job is left, and the clock shows the last event. There are two causes of an error. A
-// job of Config.Arrivals may be refused; the errors are those of Submit, and the job is left out. Or Config.Runtime
-// returned an invalid runtime; the error wraps ErrBadJob, and the job runs for 0 s. After both, Next may be called
-// again.
+// simulation continues until no further event is possible, and the clock shows the last event. There are three causes
+// of an error. A job of Config.Arrivals may be refused; the errors are those of Submit, and the job is left out.
+// Config.Runtime may return an invalid runtime; the error wraps ErrBadJob, and the job runs for 0 s. Mold.Choose may
+// make a job invalid; the job stays unchanged. In the last two cases Next also returns an event. After each error, Next
+// may be called again.
 func (s *Simulator) Next(until float64) (Event, bool, error) {
 	if s.done != None {
 		s.spare = append(s.spare, s.done)

@@ -46,7 +46,8 @@ func (u *usage) of(user int64) int32 {
 	return i
 }
 
-// weight returns the weight of a processor second that is used now.
+// weight returns the weight of a processor second that is used now. If it would become too large, weight first scales
+// all usage down.
 func (u *usage) weight(now, halfLife float64) float64 {
 	if (now-u.base)/halfLife > 200 {
 		f := math.Exp2((u.base - now) / halfLife)
@@ -74,7 +75,7 @@ func (u *usage) charge(p *Pool, r Ref, weight float64) {
 	u.since[r] = p.Now()
 }
 
-// factor returns 2^(-usage / share) of a user.
+// factor returns 2^(-usage / share) of a user (see Priority). It is 1 before any usage.
 func (u *usage) factor(user int64, share func(int64) float64) float64 {
 	i := u.of(user)
 	if u.all <= 0 {

@@ -25,7 +25,8 @@ type Measure struct {
 	// end of the warm-up: jobs submitted before do not count, and averages over time begin here, or at the first
 	// event if that is later
 	From float64
-	// end of averages over time; jobs submitted at this instant or later do not count; 0 means the last submission
+	// end of averages over time; jobs submitted at this instant or later do not count; 0 means the last submission, and
+	// then every job that was submitted after the warm-up counts
 	Until     float64
 	Threshold float64 // threshold of the bounded slowdown in seconds; 0 means 10
 	Step      float64 // seconds per point of Report.Series; 0 means no series

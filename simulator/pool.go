@@ -28,7 +28,7 @@ type Pool struct {
 	running  int
 	first    Ref
 	last     Ref
-	used     []int // by queue: processors in use, for queues with a limit
+	used     []int // by queue: processors in use
 	policy   Policy
 	dirty    Cause
 	wake     float64
@@ -65,7 +65,8 @@ func (p *Pool) Job(r Ref) *Job { return &p.s.jobs[r] }
 // Held returns the number of processors that the job uses: the requested number, or the processors of whole nodes.
 func (p *Pool) Held(r Ref) int { return int(p.s.nodes[r].held) }
 
-// Seq returns a number that is larger for jobs that were submitted later.
+// Seq returns a number that is larger for jobs that the simulator received later, by a call of Submit or from
+// Config.Arrivals.
 func (p *Pool) Seq(r Ref) int64 { return p.s.nodes[r].seq }
 
 // Estimate returns the expected duration of the job in seconds, from its start. It is +Inf if the job is not expected
@@ -193,7 +194,8 @@ func (s *Simulator) drawRuntime(j *Job) {
 	}
 }
 
-// extend returns a new expected end, in the future, for a job that has run longer than expected.
+// extend returns a new expected end, in the future, for a job that has run longer than expected. It is +Inf if
+// Config.Overrun returns no number above 0.
 func (s *Simulator) extend(j *Job) float64 {
 	more := math.Max(60, s.now-j.Start)
 	if s.cfg.Overrun != nil {

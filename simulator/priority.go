@@ -154,7 +154,7 @@ func (o *Priority) Head(p *Pool) Ref {
 }
 
 // Wake implements Policy. Scheduling again may be useful because a new order may let other jobs start. Wake returns
-// +Inf if no job runs, because then all jobs that fit have started.
+// +Inf if no job waits, if Every is negative, or if no job runs, because then all jobs that fit have started.
 func (o *Priority) Wake() float64 {
 	if o.Every < 0 || len(o.order) == 0 || o.ends.Blocks() == 0 {
 		return math.Inf(1)

@@ -125,8 +125,9 @@ type Config struct {
 	// Runtime, if set, returns the runtime of each job at the job's start. It must not keep or change the job.
 	Runtime func(*Job) float64
 
-	// Estimate, if set, replaces the job's estimate at its submission. It may be ActualRuntime, or the answer of a
-	// predictor. It must not keep or change the job. +Inf means that the job is not expected to end.
+	// Estimate, if set, replaces the job's estimate when the simulator receives the job. That may be before its submit
+	// time: in the call of Submit, or when the previous job of Arrivals was submitted. It may be ActualRuntime, or the
+	// answer of a predictor. It must not keep or change the job. +Inf means that the job is not expected to end.
 	Estimate func(*Job) float64
 
 	// Overrun, if set, is called for a job that has reached its expected end and continues. It returns how many more

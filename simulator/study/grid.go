@@ -70,8 +70,8 @@ type shaken struct {
 	trace swfload.Trace
 }
 
-// NewPlan checks a grid. It returns an *OptionError for a setting that is not allowed. The trace must not be changed
-// afterwards.
+// NewPlan returns the plan of a grid. The error is an *OptionError for a setting that is not allowed, or an error of
+// shake.New. The trace must not be changed afterwards.
 func NewPlan(grid Grid, trace *swfload.Trace) (*Plan, error) {
 	if len(grid.Estimates) == 0 {
 		grid.Estimates = []string{"limits"}
@@ -337,8 +337,8 @@ func (p *Plan) simulate(c *Cell) (Row, error) {
 	}, nil
 }
 
-// shake returns the cell's shaken trace. Shaking also changes the time limits. The estimate that policies use is the
-// changed limit, but at least the runtime, as in a trace that was read from a file.
+// shake returns the cell's shaken trace, in the given memory. If an estimate was shaken, it becomes the job's time
+// limit, too. The estimate that policies use is at least the runtime, as in a trace that was read from a file.
 func (p *Plan) shake(memory *shaken, c *Cell) *swfload.Trace {
 	// with the same seeds as shake.Runs
 	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1))))

@@ -55,9 +55,9 @@ type submitted struct {
 }
 
 // Run submits the parts that out and the folder do not have yet, waits until Slurm has run them, and writes out. The
-// result is the same as if the plan had been run on this host. If parts are then missing, Run returns a
-// *MissingError. If an array of this study that was submitted before is still in Slurm's queue, Run first waits for
-// that array. When the context ends, the array continues.
+// result is the same as if the plan had been run on this host. If parts are then missing, Run returns a *MissingError.
+// If an array of this study that was submitted before is still in Slurm's queue, Run waits for that array and submits
+// nothing. When the context ends, the array continues.
 func (a *Array) Run(ctx context.Context, p *Plan, out string) ([]Row, error) {
 	if a.Tasks == 0 {
 		a.Tasks = min(100, len(p.cells))
@@ -108,7 +108,7 @@ func (a *Array) say(format string, args ...any) {
 	}
 }
 
-// gather returns the rows of out and of all parts.
+// gather returns the rows of out and of all parts, and reports their number to Done.
 func (a *Array) gather(p *Plan, out string) (map[int]Row, error) {
 	names, err := filepath.Glob(filepath.Join(globEscape(a.Dir), "part-*-of-*.csv"))
 	if err != nil {
@@ -145,7 +145,8 @@ func (a *Array) missing(p *Plan, rows map[int]Row) []int {
 
 func (a *Array) noteFile() string { return filepath.Join(a.Dir, "array.json") }
 
-// note returns the job number of the array that was last submitted for this study. It returns "" if there is none.
+// note returns the job number of the array that was last submitted for this study. It returns "" if there is none. The
+// error is an *OtherStudyError if the folder belongs to another study.
 func (a *Array) note(p *Plan) (string, error) {
 	text, err := os.ReadFile(a.noteFile())
 	if errors.Is(err, fs.ErrNotExist) {

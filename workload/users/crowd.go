@@ -193,8 +193,8 @@ func (g *Generator) copies(users []*profile, n int) []int {
 	return counts
 }
 
-// shuffled returns the indexes of the users in the order of their work. Neighbors that compete for one place are in
-// random order.
+// shuffled returns the indexes of the users, those with the most work first. Neighbors that compete for one place are
+// in random order.
 func (g *Generator) shuffled(users []*profile, places int) []int {
 	work := make([]float64, len(users))
 	order := make([]int, len(users))
@@ -209,7 +209,8 @@ func (g *Generator) shuffled(users []*profile, places int) []int {
 	return order
 }
 
-// draw selects users at random. It selects a user again only after all others were selected.
+// draw selects users at random, by their weights. It selects a user again only after all others with a weight above 0
+// were selected.
 type draw struct {
 	users   []*profile
 	weights []float64

@@ -183,7 +183,8 @@ func (g *Generator) All() iter.Seq[Arrival] {
 	}
 }
 
-// advance moves the member at the head of the queue to the member's next job.
+// advance moves the member at the head of the queue, which has the index i, to the member's next job. The member leaves
+// the queue if there is no next job, or until the end of the last job if the next submit time depends on that end.
 func (g *Generator) advance(i int32, submitted float64) {
 	m := &g.members[i]
 	last := m.next
@@ -219,8 +220,8 @@ type member struct {
 	session []bool  // with feedback: whether each job begins a session
 }
 
-// join adds a user to week at of the workload. From that week on the user does what the original user did from week
-// logWeek of the log on.
+// join adds a user to the workload, in the week with the number at. From that week on the user does what the original
+// user did from week logWeek of the log on.
 func (g *Generator) join(p *profile, source, at, logWeek int) {
 	m := member{user: p, source: source}
 	shift := at - logWeek

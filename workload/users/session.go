@@ -25,7 +25,7 @@ func Sessions(jobs []Job, gap float64) []int {
 }
 
 // SessionNumbers returns the number of the session of each job of a workload. The jobs are in order of submission.
-// Sessions are numbered from 0 over all users, in the order in which they begin.
+// Sessions are numbered from 0 over all users, in the order in which they begin. A gap of 0 means SessionGap.
 func SessionNumbers(jobs []Job, gap float64) []int {
 	if gap == 0 {
 		gap = SessionGap
