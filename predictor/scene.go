@@ -58,8 +58,9 @@ const maxTasks = 10_000
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
 // closures returns the times at which the request cannot start, because an outage that it would run into leaves too
-// little of the pool. These times are sorted and do not overlap. It also returns the usable capacity: the present one
-// if the request fits into it, otherwise the capacity after the present outages.
+// little of the pool. These times are sorted and do not overlap. Each outage is considered alone, without the others at
+// the same time. It also returns the usable capacity: the present one if the request fits into it, otherwise the
+// capacity after the present outages.
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {

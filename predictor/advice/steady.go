@@ -8,7 +8,7 @@ import (
 // Steady keeps advice that is renewed with every forecast from changing too often. Advice stands for at least Hold, and
 // until another candidate is better by more than Gain. To return, the old candidate must be better by Gain in turn. So
 // noise that changes gains by less than Gain cannot make advice alternate. No noise changes advice more often than once
-// per Hold, unless its candidate is gone or may never finish, see Settle.
+// per Hold, unless the advised candidate is gone or has an infinite score, see Settle.
 type Steady struct {
 	// Gain is the minimum relative decrease of the score, at least 0 and below 1. Under ByDeadline it is the minimum
 	// increase of the probability.

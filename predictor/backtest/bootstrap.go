@@ -27,8 +27,8 @@ func quantile(values []float64, p float64) float64 {
 	return stat.Quantile(p, stat.Empirical, values, nil)
 }
 
-// compare sets the comparisons of out with the rivals and the best constant, and the number of days. If there are at
-// least MinimumDays days, it also sets the intervals of the bootstrap over days.
+// compare sets in out the comparisons of waitcast with the rivals and with the best constant, and the number of days.
+// If there are at least MinimumDays days, it also sets the intervals of the bootstrap over days.
 func (c *collector) compare(out *DetailResult, constant Constant) {
 	last := int((out.Period.Last - out.Period.First) / day)
 	rivals := c.rivals
@@ -129,7 +129,7 @@ func (c *collector) rows(rivals []*rival, days int) (rows [][]float64, present [
 	return rows, present
 }
 
-// sumOf returns the sum of the rows whose indices are in which.
+// sumOf returns the sum of the rows with the indices which; there must be one at least.
 func sumOf(rows [][]float64, which []int) []float64 {
 	sum := make([]float64, len(rows[which[0]]))
 	addRows(sum, rows, which)

@@ -251,7 +251,8 @@ func (c *Calibrator) uncross(q []float64) {
 	}
 }
 
-// shifted returns the corrected quantile of level l in seconds. c.z is the raw forecast.
+// shifted returns the corrected quantile of level l in seconds. c.z is the raw forecast, and in has the indexes of the
+// job's accounts.
 func (c *Calibrator) shifted(in []int, l int) float64 {
 	by := 0.0
 	zero := c.z[l] <= zeroZ

@@ -9,8 +9,8 @@ import (
 const (
 	exactWork   = 4096    // act is computed exactly up to this number of jobs * states
 	poorWork    = 4 << 20 // the same bound where the approximation is inaccurate
-	fewJobs     = 8       // it is inaccurate for fewer active jobs,
-	poorRest    = 12      // and for a smaller sum of p(1-p) in the rest
+	fewJobs     = 8       // it is inaccurate for fewer active jobs
+	poorRest    = 12      // it is also inaccurate for a smaller sum of p(1-p) in rest
 	wideShare   = .03     // a job with a larger share of the rest's variance is treated exactly
 	rarest      = 1e-4    // minimum p(1-p) of a job that matters
 	maxOutcomes = 512     // maximum number of outcomes of the widest jobs

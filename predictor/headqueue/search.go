@@ -37,7 +37,7 @@ func (w tolerance) at(t float64) float64 {
 //
 // It uses regula falsi in (ln(1+t), curve), with steps slightly beyond the estimated root, so that both ends of the
 // bracket move. If two steps have not halved the bracket, it once tries a time limit in the bracket, where a jump is
-// likely: that of the widest job (see Calc.jump). If further steps do not halve it either, it bisects ln(1+t).
+// likely: see Calc.jump. If further steps do not halve it either, it bisects ln(1+t).
 func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	lo, hi := c.bracket(k, target)
 	slow, jumped := 0, false
@@ -75,8 +75,8 @@ func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	return c.pts[hi].t
 }
 
-// jump evaluates the curve at the time limit of the widest job whose limit lies in the bracket, and just before it. It
-// returns the new bracket.
+// jump evaluates the curve at a time limit that lies in the bracket, and just before it. Of several limits it takes
+// that of the last job in c.held, which is the widest if place has added no jobs. It returns the new bracket.
 func (c *Calc) jump(k curve, target float64, lo, hi int, width float64) (int, int) {
 	from, to := c.pts[lo].t, c.pts[hi].t
 	for i := len(c.held) - 1; i >= 0; i-- {

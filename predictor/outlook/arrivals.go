@@ -199,9 +199,9 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 	return s
 }
 
-// cut returns the arrivals of a part of the stream that is length seconds long, in the memory of dst. The part begins
-// in a random period of the stream, at the time of the day or week of the instant now. The times of the arrivals count
-// from now.
+// cut returns the arrivals of a part of the stream, in the memory of dst. The part is length seconds long. It begins in
+// a random period of the stream, at the time of the day or week that the instant now has. The times of the arrivals
+// count from now.
 func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
 	dst = dst[:0]
 	if s == nil || len(s.Jobs) == 0 {

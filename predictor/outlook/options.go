@@ -72,8 +72,9 @@ type Options struct {
 	// Queues is the maximum number of queues that have a scope of their own, 64 by default. Later queues share one,
 	// as queue "".
 	Queues int
-	// Users is the maximum number of users and queues whose lifetimes are remembered, 8192 by default. A user or queue
-	// without a job for ForgetAfter seconds is forgotten; by default none is. Neither option is saved.
+	// Users is the maximum number of pairs of a user and a queue whose lifetimes are remembered, 8192 by default. Such
+	// a pair, or a class of jobs, is forgotten if it has had no job for ForgetAfter seconds; by default none is.
+	// Neither option is saved.
 	Users       int
 	ForgetAfter float64
 	// Local converts an instant to seconds on the local clock since midnight of a Monday (hypergamma.LocalSeconds).

@@ -44,7 +44,8 @@ type loadSample struct {
 // trailLength is how long samples are kept. It is longer than the week for which lastWeek looks back.
 const trailLength = 8*day + hour
 
-// sampleAt returns the last sample at or before an instant. ok is false if it is more than slack before.
+// sampleAt returns the last sample at or before an instant. ok is false if there is none, or if it is more than slack
+// seconds before the instant.
 func sampleAt(trail []loadSample, at, slack float64) (loadSample, bool) {
 	i, found := slices.BinarySearchFunc(trail, at, func(l loadSample, at float64) int {
 		switch {

@@ -154,8 +154,9 @@ func (s *Series) Bound(q float64) (float64, bool) {
 // Misses returns the number of the newest waits in a row that missed their bound.
 func (s *Series) Misses() int { return s.misses }
 
-// Restore replaces the series by a history of waits in order, with the given number of misses at its end. It returns an
-// error, and leaves the series unchanged, for invalid waits, more waits than Config.Most, or more misses than waits.
+// Restore replaces the series by a history of waits in order, with the given number of misses at its end. The number of
+// misses that counts as a change stays as it was. It returns an error, and leaves the series unchanged, for invalid
+// waits, more waits than Config.Most, or more misses than waits.
 func (s *Series) Restore(waits []float64, misses int) error {
 	bad := func(w float64) bool { return !(w >= 0) || math.IsInf(w, 1) }
 	if misses < 0 || misses > len(waits) || len(waits) > s.cfg.Most || slices.ContainsFunc(waits, bad) {

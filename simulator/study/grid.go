@@ -210,7 +210,8 @@ type Options struct {
 	Out     string // path of the CSV; cells whose rows it already has are not run again
 	Workers int    // number of cells at once; 0 means one for each core
 	Part    Part
-	// Done, if set, is called when cells are done. It is never called by two goroutines at once.
+	// Done, if set, is called at the beginning and after each cell with the number of cells that are done. It is never
+	// called by two goroutines at once.
 	Done func(done, of int)
 }
 

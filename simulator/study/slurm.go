@@ -29,7 +29,7 @@ type Array struct {
 	Options []string // further options of sbatch
 	// Say, if set, is called with messages about submissions and waits.
 	Say func(text string)
-	// Done, if set, is called when further cells are known to be done.
+	// Done, if set, is called at each check with the number of cells that are known to be done.
 	Done func(done, of int)
 }
 

@@ -57,7 +57,8 @@ const minDayJobs = ConcentrationBins
 // missing maps names of missing measures to the reasons.
 type missing map[string]string
 
-// keep returns v. If err is set, it records the error as the reason why the measure is missing, and returns nil.
+// keep returns a pointer to a copy of v. If err is set, it records the error as the reason why the measure is missing,
+// and returns nil.
 func keep[T any](m missing, name string, v T, err error) *T {
 	if err != nil {
 		m[name] = err.Error()

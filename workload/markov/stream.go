@@ -1,6 +1,6 @@
 package markov
 
-// Recorded returns a function that returns the times one after the other. After the last one ok is false.
+// Recorded returns a function that returns the given submit times one after the other, and then false.
 func Recorded(submits []float64) func() (seconds float64, ok bool) {
 	at := 0
 	return func() (float64, bool) {

@@ -170,7 +170,7 @@ func reasonText(reason string) string {
 	return visible(reason)
 }
 
-// dayOf formats an instant of a trace as its day: a date in UTC, or the number of the day.
+// dayOf formats an instant of a trace as its day: a date in UTC or, without dates, the number of the day from 1.
 func dayOf(p backtest.Period, at float64) string {
 	if !p.Dated {
 		return fmt.Sprintf("day %d", int((at-p.First)/86400)+1)
