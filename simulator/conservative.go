@@ -66,7 +66,7 @@ func (c *Conservative) CopyFrom(src Policy) {
 }
 
 // Broken returns how often a job got a later reservation than before, because another job ran for longer than
-// estimated.
+// estimated, or processors returned later than planned.
 func (c *Conservative) Broken() int64 { return c.broken }
 
 // Promise returns the latest start of a waiting job, by the estimates. It returns +Inf if the job will never start.
@@ -177,7 +177,8 @@ func (c *Conservative) findNext(p *Pool) {
 	}
 }
 
-// compress moves every future reservation to the earliest instant that is possible beside all other reservations.
+// compress moves every future reservation, in order of submission, to the earliest instant that is possible beside all
+// other reservations. It does nothing if the last compression moved none and no processors were freed since.
 func (c *Conservative) compress(p *Pool) {
 	c.freed = false
 	if c.settled {
@@ -248,7 +249,8 @@ func (c *Conservative) reserve(p *Pool, r Ref, at float64) {
 	c.change(p, r, at, at+p.Estimate(r), -p.Held(r))
 }
 
-// change changes the free processors in the plan and in the limit of the job's queue.
+// change adds free processors (takes them if procs is negative) between two instants: to the plan and, if the job's
+// queue has a limit, to what the limit leaves.
 func (c *Conservative) change(p *Pool, r Ref, from, until float64, procs int) {
 	c.plan.Change(from, until, procs)
 	if q := p.Queue(r); p.capped(q) {

@@ -212,8 +212,8 @@ func (s *Simulator) Next(until float64) (Event, bool, error) {
 	return Event{Kind: t.kind, Time: s.now, Job: &s.jobs[t.ref], Held: int(s.nodes[t.ref].held)}, true, err
 }
 
-// Advance calls emit for every event up to and including the instant until, in order. emit may call Submit. Advance
-// stops at the first error (see Next).
+// Advance calls emit for every event whose instant is at most until, in order. emit may call Submit. Advance stops at
+// the first error (see Next).
 func (s *Simulator) Advance(until float64, emit func(Event)) error {
 	for {
 		ev, ok, err := s.Next(until)

@@ -182,7 +182,8 @@ func (o *Priority) Of(p *Pool, r Ref) float64 {
 	return x
 }
 
-// queuePriority returns the priority of the job's queue, divided by the highest priority of a queue.
+// queuePriority returns the priority of the job's queue, divided by the highest priority of a queue. It is 0 if there
+// are no queues, or no queue has a priority.
 func (p *Pool) queuePriority(r Ref) float64 {
 	q := p.Queue(r)
 	if q < 0 {

@@ -129,7 +129,7 @@ func (c *collector) rows(rivals []*rival, days int) (rows [][]float64, present [
 	return rows, present
 }
 
-// sumOf returns the sum of the rows with the indices which; there must be one at least.
+// sumOf returns the sum of some rows. which has their indices, at least one.
 func sumOf(rows [][]float64, which []int) []float64 {
 	sum := make([]float64, len(rows[which[0]]))
 	addRows(sum, rows, which)

@@ -308,7 +308,7 @@ func (c *collector) byQueue() []Group {
 		})
 }
 
-// group returns the scores of the jobs that the function has selects. It returns nil if there are none.
+// group returns the scores of the jobs for which has(job) is true. It returns nil if there are none.
 func (c *collector) group(has func(*scoredJob) bool) *Group {
 	var members []int32
 	for i := range c.jobs {
@@ -323,8 +323,8 @@ func (c *collector) group(has func(*scoredJob) bool) *Group {
 	return &g
 }
 
-// groups returns the scores of n groups of jobs, without the groups that have no job. The function of returns the index
-// of a job's group. The function name sets the name or the span of the group with an index.
+// groups returns the scores of n groups of jobs, without the groups that have no job. of(job) is the index of a job's
+// group. name(i, g) sets the name or the span of the group g with the index i.
 func groups(jobs []scoredJob, n int, of func(*scoredJob) int, name func(int, *Group)) []Group {
 	members := make([][]int32, n)
 	for i := range jobs {

@@ -26,8 +26,8 @@ type Options struct {
 	// Fast, if not nil, is the plan of a fast replay. Only the last jobs are forecast and scored then, and the others
 	// count as warm-up. Run sets the plan's number of submissions.
 	Fast *engine.Replay
-	// Predict is called with every forecast after the warm-up, even for jobs that never start. It receives the job,
-	// the method's name, and the quantiles in seconds.
+	// Predict is called with every forecast after the warm-up, even for jobs that never start. It receives the job, the
+	// method's name, and the quantiles in seconds. Run returns its error.
 	Predict func(j *Job, method string, quantiles []float64) error
 	// Progress, if set, is called once per 1,000 jobs with the number of jobs replayed so far.
 	Progress func(done int)

@@ -11,7 +11,8 @@ const (
 	// gridStep is the factor between the knots of the first grid. It gives 22 knots up to the horizon.
 	gridStep = 4
 	// knotError is the maximum error when a straight line over ln t replaces the survival between two knots. It is
-	// relative to the survival there, or to rareSurvival if that is larger.
+	// relative to the survival there, or to rareSurvival if that is larger, and is checked in the middle between the
+	// knots.
 	knotError    = .004
 	rareSurvival = .01
 	// mostFall is the maximum fall of the survival between two knots. It is needed because the middle between two

@@ -30,8 +30,9 @@ type Future struct {
 	Points []Point
 }
 
-// Wait is the wait of a standard job that is submitted at a horizon. It is simulated in the replicas; no job arrives
-// after the standard job. It is neither scored nor corrected, because a hypothetical job has no observed wait.
+// Wait is the wait of a standard job that is submitted at a horizon. It is simulated in the first Options.Probes
+// replicas; no job arrives after the standard job. It is neither scored nor corrected, because a hypothetical job has
+// no observed wait.
 type Wait struct {
 	Pool, Standard string
 	Procs          int

@@ -105,8 +105,8 @@ func (f *Forecaster) forget(id uint64) {
 	delete(f.jobs, id)
 }
 
-// plan returns the seconds with which a job counts in waiting work: its limit. If it has none, its mean runtime by its
-// law replaces it. That law is the one at its submission or, for a job that is not recorded, the law at the given
+// plan returns the seconds with which a job counts in waiting work: the job's limit or, without a limit, the mean
+// runtime by the job's law. That is the law at the submission or, for a job that is not recorded, the law at the given
 // instant.
 func (f *Forecaster) plan(j *Job, at float64) float64 {
 	if j.Limit > 0 {

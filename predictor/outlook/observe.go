@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// awaited is a forecast for one horizon at one instant whose outcome is not known yet.
+// awaited is a forecast that was made at one instant (At) for one horizon. Its outcome is known at Due.
 type awaited struct {
 	At, Due float64
 	Procs   float64
@@ -88,8 +88,8 @@ func (f *Forecaster) groups(scope int) []string {
 	return f.s.Queues[scope-1 : scope]
 }
 
-// learnDue learns from the forecasts for about now: their horizon is at most half of Options.Every away. It drops them,
-// and also the forecasts for earlier instants, from which it does not learn.
+// learnDue learns from the forecasts for about now: for instants that are at most half of Options.Every before or after
+// now. It drops them. It also drops the forecasts for earlier instants, without learning from them.
 func (f *Forecaster) learnDue(p *player) {
 	now := p.state.Now
 	slack := f.options.Every / 2

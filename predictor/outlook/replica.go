@@ -158,9 +158,9 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 	}
 }
 
-// release draws the time for which a stuck job stays stuck. It is longer than x with the probability age/(age + x).
-// That is the law of something that has lasted for age and of which nothing else is known (J. Gott, Nature 363,
-// 1993).
+// release draws the time for which a stuck job stays stuck. It is longer than x with the probability age/(age + x),
+// where an age below a minute counts as a minute, and is at most longestWait. That is the law of something that has
+// lasted for age and of which nothing else is known (J. Gott, Nature 363, 1993).
 func (s *stuck) release(u float64) float64 {
 	return min(max(s.age, minute)*(1/max(1-u, 1e-9)-1), longestWait)
 }

@@ -78,8 +78,8 @@ func (j Job) keys() [kinds]classKey {
 func (j Job) has(kind int) bool { return kind != kindRatio || j.Limit > 0 }
 
 // chain returns the classes of a job, the widest first. It creates missing ones. The class by ratio is nil if the job
-// has no limit. The instant at becomes the time of their last use. If there are too many classes, it first forgets the
-// least recently used.
+// has no limit. If they were not used later, the given instant becomes the time of their last use. If there are too
+// many classes, it first forgets the least recently used.
 func (m *Model) chain(j Job, at float64) [kinds]*class {
 	var out [kinds]*class
 	keys := j.keys()

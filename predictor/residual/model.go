@@ -285,7 +285,7 @@ func hash(name string) uint64 {
 }
 
 // user returns the history of the job's user in its queue. It creates a missing one, for which it may have to remove
-// others. The instant at becomes the time of the history's last use.
+// others. If the history was not used later, the given instant becomes the time of its last use.
 func (m *Model) user(j Job, at float64) *history {
 	key := userKey{j.Queue, j.User}
 	h := m.users[key]

@@ -238,8 +238,8 @@ func find(classes []rules.GateCounts, above []week, b int) []finding {
 	return append(find(classes, above, out[0].from), out...)
 }
 
-// findNext returns the pattern that best explains starts, among the patterns that contain the pattern included. It
-// tries each class i from a up to b-1 at which the forecasts have a gate, with the starts of the classes i to b-1
+// findNext returns the pattern that best explains starts, among the patterns that contain all half hours of included.
+// It tries each class i from a up to b-1 at which the forecasts have a gate, with the starts of the classes i to b-1
 // together. ok is false if no pattern explains the starts well enough.
 func findNext(classes []rules.GateCounts, above []week, a, b int, included *pattern,
 	mostStarts float64) (out finding, ok bool) {

@@ -34,8 +34,8 @@ type HurstFit struct {
 // within 0.001 for KTH and CTC, and within 0.06 for the other logs.
 const HurstBin = 3 * 3600
 
-// Counts returns the number of times in each consecutive bin of the given width in seconds. The first bin begins at
-// from. The last bin is the bin of the last time. Times before from are left out.
+// Counts returns the number of times in each consecutive bin of the given width in seconds. The first bin begins at the
+// instant from. The last bin is the bin of the last time. Earlier times than from are left out.
 func Counts(times []float64, from, width float64) ([]float64, error) {
 	if !(width > 0) || math.IsInf(width, 0) || math.IsNaN(from) || math.IsInf(from, 0) {
 		return nil, fmt.Errorf("compare: counts from %v in bins of %v s: %w", from, width, ErrValue)

@@ -28,7 +28,7 @@ type UserJobs struct {
 type UserStats struct {
 	Jobs     []float64 `json:"jobs"`     // number of jobs
 	Sessions []float64 `json:"sessions"` // number of sessions
-	// mean length of the user's sessions in seconds, from the first submission to the last end
+	// mean length of the user's sessions in seconds, each from its first submission to its last end
 	SessionLength []float64 `json:"session_length"`
 	Work          []float64 `json:"work"`   // sum of processors times runtime in processor seconds
 	First         []float64 `json:"first"`  // first submission, seconds

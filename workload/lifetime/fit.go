@@ -98,8 +98,8 @@ func FitKaplanMeier(jobs []Observation) (*KaplanMeier, error) {
 	return &k, nil
 }
 
-// FitUniformLog fits Downey's law. Without running jobs it uses [uniformlog.FitValues]. With running jobs it makes
-// the same regression on the Kaplan-Meier estimate of the cdf, between 0.1 and 0.9. The error wraps [ErrTooFew],
+// FitUniformLog fits Downey's law. Without censored observations it uses [uniformlog.FitValues]. Otherwise it makes the
+// same regression on the Kaplan-Meier estimate of the cdf, between 0.1 and 0.9. The error wraps [ErrTooFew],
 // [ErrNoSpread] or [ErrValue].
 func FitUniformLog(jobs []Observation) (UniformLog, error) {
 	if !slices.ContainsFunc(jobs, func(j Observation) bool { return j.Censored }) {

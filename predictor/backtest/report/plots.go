@@ -135,8 +135,8 @@ func shorten(name string) string {
 	return name
 }
 
-// timeTicks returns the marks of an axis of waits on the scale ln(wait + 60 s), up to the first mark that is not below
-// most, in seconds.
+// timeTicks returns the marks of an axis of waits on the scale ln(wait + 60 s). They end with the first one of at least
+// most seconds, or at 448 days.
 func timeTicks(most float64) (ticks []plot.Tick) {
 	for _, s := range [...]float64{0, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 28 * 86400,
 		112 * 86400, 448 * 86400} {
