@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// candidates finds the first waiting job, in order of submission, that is small and short enough to be backfilled.
+// candidates finds the first waiting job, in the order of Pool.Seq, that is small and short enough to be backfilled.
 //
 // The jobs of a queue with a limit of processors form a group. All other jobs form one group. Each group is divided by
-// size class; size classes are powers of two. Each such part is a lane: jobs in order of submission, with a tree of
-// minima of size and estimate. A condition on the size is true for all jobs or for no job of a lane, except in the size
-// class that contains the bound of the condition. Therefore the tree answers in O(log n). Only in lanes of that class
-// the search may be in vain, and may visit all jobs in the worst case.
+// size class; size classes are powers of two. Each such part is a lane: jobs in that order, with a tree of minima of
+// size and estimate. A condition on the size is true for all jobs or for no job of a lane, except in the size class
+// that contains the bound of the condition. Therefore the tree answers in O(log n). Only in lanes of that class the
+// search may be in vain, and may visit all jobs in the worst case.
 type candidates struct {
 	lanes  []lane  // by group and class
 	groups []int   // queue of each group of lanes; -1 for the group of all queues without a limit
@@ -91,7 +91,7 @@ func (c *candidates) add(p *Pool, r Ref) {
 	l := &c.lanes[i]
 	c.makeRoom(l)
 	slot := len(l.refs)
-	if slot > 0 && p.Seq(l.refs[slot-1]) > p.Seq(r) { // a molded job returns to its place in the order
+	if slot > 0 && p.Seq(l.refs[slot-1]) > p.Seq(r) { // a molded job, or one that was received before
 		slot = c.insert(p, l, r)
 	} else {
 		l.refs = append(l.refs, r)
@@ -151,9 +151,9 @@ func (c *candidates) remove(r Ref) {
 	}
 }
 
-// first returns the first waiting job after head that may overtake head, None if there is none. Such a job has at most
-// extra processors, or it has at most the free processors and an estimate of at most short seconds. Limits of queues
-// are respected: a job of head's own queue must leave enough of the limit for head.
+// first returns the first waiting job that may overtake head, in the order of Pool.Seq; None if there is none. Such a
+// job has at most extra processors, or it has at most the free processors and an estimate of at most short seconds.
+// Limits of queues are respected: a job of head's own queue must leave enough of the limit for head.
 func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	best, bestSeq := None, int64(math.MaxInt64)
 	skip := c.places[head]

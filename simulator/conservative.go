@@ -16,7 +16,7 @@ import (
 // every waiting job and every step of the plan before the job's reservation.
 type Conservative struct {
 	plan    Profile   // free processors, given the running jobs, the reservations and the outages
-	limits  []Profile // by queue: the same for each queue with a limit of processors
+	limits  []Profile // by queue: if it has a limit, the processors that the limit leaves free
 	promise []float64 // by Ref: start of the reservation; NaN if the job has none
 	number  []int64   // by Ref: number of the reservation, in the order in which reservations were made
 	made    int64

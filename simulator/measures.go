@@ -115,7 +115,8 @@ type Report struct {
 	Threshold   float64 `json:"slowdown_bound_seconds"` //
 }
 
-// Group has the measures of a group of jobs. It contains the jobs that started and count.
+// Group has the measures of a group of jobs. It contains the jobs that started and that count by Measure.From and
+// Measure.Until.
 type Group struct {
 	Name     string  `json:"name"`
 	Jobs     int     `json:"jobs"`

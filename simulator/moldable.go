@@ -69,7 +69,7 @@ func (s *Simulator) choose(p *Pool, job *Job, n *node) bool {
 	was := *job
 	s.cfg.Mold.Choose(p, job)
 	was.Procs, was.Runtime, was.Limit, was.Estimate = job.Procs, job.Runtime, job.Limit, job.Estimate
-	was.Start, was.End = job.Start, job.End // otherwise NaN would make the jobs different
+	was.Start, was.End = job.Start, job.End // as Choose left them; both are NaN before the start
 	*job = was
 	fresh := node{}
 	if err := s.admit(job, &fresh); err != nil {

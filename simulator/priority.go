@@ -13,7 +13,7 @@ import (
 //
 // The priority is WeightAge x min(1, wait / MaxAge) + WeightSize x procs / pool (or 1 - that, with FavorSmall) +
 // WeightQueue x Queue.Priority / the highest Queue.Priority + WeightFairShare x 2^(-usage / share). Jobs with equal
-// priorities are in order of submission. Usage is the user's part of the processor seconds that all users have used;
+// priorities are in the order of Pool.Seq. Usage is the user's part of the processor seconds that all users have used;
 // used seconds decay with HalfLife. Share is the user's part of the shares of all users seen so far. (Slurm's
 // documentation, "Multifactor Priority Plugin" and "Classic Fairshare Algorithm".)
 type Priority struct {

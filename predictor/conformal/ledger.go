@@ -20,7 +20,7 @@ type pending struct {
 	Next    int       // index of the first undecided level
 	Start   float64   // NaN while the job waits
 	Cancel  float64   // NaN unless the job was cancelled
-	due     float64   // instant at which level Next must be checked; after the last, of the drop
+	due     float64   // instant at which level Next is checked or, after the last level, the job is dropped
 	at      int       // index in the heap, -1 if the job is not in it
 }
 

@@ -33,7 +33,7 @@ type Calc struct {
 	actTotal     int
 	mass         []float64 // memory of the dynamic program
 	lost         float64
-	oddLo, oddHi int // range of mass with the distribution that splitOdd leaves
+	oddLo, oddHi int // range of mass with the distribution of the jobs that splitOdd took out
 
 	need   int
 	method string

@@ -27,7 +27,7 @@ type fcfs struct {
 	random   rand.PCG
 	order    []uint16  // a permutation of the replicas
 	heap     []ending  // heap by instant
-	starts   []float64 // starts of the request; ascending after all replicas have run
+	starts   []float64 // starts of the request, by replica; summarize sorts them
 
 	share    float64 // share of the replicas in which the request starts at all
 	mean, sd float64 // of ln(1+t) in those replicas

@@ -135,9 +135,9 @@ func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64
 	return sum
 }
 
-// similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size, and
-// SameApp times that for the same executable. Different executables do not lower the weight, because in many logs each
-// job has an executable of its own.
+// similarity returns the weight of a run for a job by their common properties. It is 1 for the same limit and size.
+// Another limit divides it by up to SameLimit, another size by up to SameSize, and the same executable multiplies it by
+// SameApp. Different executables do not lower the weight, because in many logs each job has an executable of its own.
 func (m *Model) similarity(a, b *run) float64 {
 	w := 1.0
 	if a.app != 0 && a.app == b.app {

@@ -190,7 +190,7 @@ func (j *Job) Sizes() []int {
 	return slices.Compact(sizes)
 }
 
-// Largest returns the largest size at which the job is still faster than at smaller sizes.
+// Largest returns the largest size within Range at which the job is still faster than at smaller sizes.
 func (j *Job) Largest() int {
 	if j.curve == nil {
 		return j.to
