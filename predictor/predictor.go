@@ -91,7 +91,7 @@ func NewForecaster() *Forecaster {
 const askedReplicas = 512
 
 // Forecast forecasts the wait of the scene's request if it is submitted at the scene's instant. The error is a
-// *headqueue.CannotSay, with the cause and what would help.
+// *headqueue.CannotSay, with the cause and what would help, or an error of Scene.Distribution.
 func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	out := Forecast{Dimension: scene.Dimension}
 	_, capacity := scene.closures()

@@ -340,8 +340,8 @@ func (s *Simulator) schedule(p *Pool, why Cause) {
 	}
 }
 
-// advance moves the clock to the next event and returns true. If until is earlier, it moves the clock to until and
-// returns false.
+// advance moves the clock to the next event and returns true. If there is none up to until, it returns false, and moves
+// the clock to until unless that is +Inf.
 func (s *Simulator) advance(until float64) bool {
 	t := min(s.running.First(), s.pending.First())
 	for i := range s.pools {

@@ -56,7 +56,8 @@ func (p *Pool) Waiting() int { return p.waiting }
 // First returns the waiting job that was submitted first. It returns None if no job waits.
 func (p *Pool) First() Ref { return p.first }
 
-// After returns the waiting job that was submitted after the waiting job r. It returns None if r is the last.
+// After returns the waiting job that follows the waiting job r in the order of submission. It returns None if r is the
+// last.
 func (p *Pool) After(r Ref) Ref { return p.s.nodes[r].next }
 
 // Job returns a job that waits or runs. It is valid until the simulator continues, and must not be changed.

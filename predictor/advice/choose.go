@@ -31,7 +31,8 @@ type Answer struct {
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
 	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: the time before the change of
-	// size, and the time after it, including the change itself. They are NaN for a job that is to be submitted.
+	// size, and the time after it, including the change itself. They are NaN for a job that is to be submitted. If the
+	// job keeps its size, MeanBefore is 0.
 	MeanBefore, MeanAfter float64
 	InTime                float64 // probability to finish by the deadline, NaN without a deadline
 	ProcHours             float64 // mean processor-hours

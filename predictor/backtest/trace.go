@@ -78,7 +78,8 @@ type Trace struct {
 	// unknown.
 	Dated bool
 	Epoch float64
-	// Bad is the number of records that were left out because they have no size or no submit time.
+	// Bad is the number of records that were left out. In a workload file these are lines that cannot be read, and
+	// records without a size.
 	Bad int
 }
 

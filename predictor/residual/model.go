@@ -26,8 +26,8 @@ type Config struct {
 	// QueuesOfUser is the maximum number of queues of a user whose runs are kept, 64 by default. So a user with more
 	// queues loses their own runs, not those of others.
 	QueuesOfUser int
-	// Classes is the maximum number of classes (queue, limit) in addition to the class of all jobs. It is 2048 by
-	// default, and at least 16.
+	// Classes is the maximum number of classes of jobs (see the package comment). It is 2048 by default, and at least
+	// 16. Classes with a running job are kept, if need be beyond the maximum.
 	Classes int
 	// Memory is the memory of a class in jobs, 2000 by default. Each end reduces the weight of the earlier ends by
 	// 1/Memory.

@@ -230,8 +230,8 @@ func (a *Array) script() string {
 // quoted quotes a word for the shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// wait waits until no task of an array is in Slurm's queue. It polls after 1 s, and then at growing intervals of up
-// to 30 s.
+// wait waits until no task of an array is in Slurm's queue. It polls after 1 s, and then at growing intervals of up to
+// 30 s. The error reports that the context ended, that squeue failed 20 times in a row, or that a part cannot be read.
 func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 	failures := 0
 	for pause := time.Second; ; pause = min(30*time.Second, pause*3/2) {
