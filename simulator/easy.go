@@ -110,8 +110,8 @@ func (e *EASY) reservation(p *Pool, head Ref) (at float64, extra int) {
 	return at, p.Free() + freed - p.Held(head)
 }
 
-// within returns the longest estimate with which a job that starts now ends at the instant at or before, in spite of
-// rounding. It is finite.
+// within returns the longest estimate of a job that starts at the instant now and does not end after the instant at, in
+// spite of rounding. The result is finite.
 func within(now, at float64) float64 {
 	short := at - now
 	if now+short > at {

@@ -169,7 +169,7 @@ func (f *fcfs) shuffle() []uint16 {
 }
 
 // run plays the jobs ahead in one replica. now is the start of the last of them, +Inf if too few processors are ever
-// freed. then is the number of processors that are free at that start. f.heap has the jobs that hold the other
+// freed. then is the number of processors that are free after that start. f.heap has the jobs that hold the other
 // processors.
 func (f *fcfs) run(replica, free int, ahead []Ahead) (now float64, then int) {
 	f.heap = f.heap[:0]

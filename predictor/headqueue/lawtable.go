@@ -20,9 +20,9 @@ const (
 	mostFall = .25
 	// jumpWidth is the width, as a share of t, within which a fall of the survival counts as a jump.
 	jumpWidth = 1e-5
-	// mostKnots is the maximum number of knots of one law; the later steps of a function with more steps are blurred.
-	// Once other laws have manyKnots knots, the maximum is fewKnots. If all laws together have more than mostTabled
-	// knots, all tables are forgotten before the next law.
+	// mostKnots is the maximum number of knots of one law; the later steps of a function with more steps become sloping
+	// lines. Once other laws have manyKnots knots, the maximum is fewKnots. If all laws together have more than
+	// mostTabled knots, all tables are forgotten before the next law.
 	mostKnots  = 4096
 	fewKnots   = 64
 	manyKnots  = 1 << 17

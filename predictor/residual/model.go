@@ -29,8 +29,8 @@ type Config struct {
 	// Classes is the maximum number of classes of jobs (see the package comment). It is 2048 by default, and at least
 	// 16. Classes with a running job are kept, if need be beyond the maximum.
 	Classes int
-	// Memory is the memory of a class in jobs, 2000 by default. Each end reduces the weight of the earlier ends by
-	// 1/Memory.
+	// Memory is the memory of a class in jobs, 2000 by default. Each end reduces the weight of the earlier ends by the
+	// share 1/Memory (approximately).
 	Memory float64
 	// Recency is the weight of each run of a user relative to the user's next later run, in (0, 1]; 0.85 by default.
 	Recency float64

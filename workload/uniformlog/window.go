@@ -108,8 +108,8 @@ func (w *Window) N() int {
 	return len(w.heap)
 }
 
-// Fit fits the law to the window (Downey 1996, sec. 4). at becomes the fit's At. The error wraps [ErrTooFew] or
-// [ErrNoSpread].
+// Fit fits the law to the window (Downey 1996, sec. 4). The result's At is the given instant. The error wraps
+// [ErrTooFew] or [ErrNoSpread].
 func (w *Window) Fit(at time.Time) (Fit, error) {
 	w.addPending()
 	f, err := w.list.fit()
