@@ -116,8 +116,9 @@ func PaperAll(procs int) Params {
 	return p
 }
 
-// programSize completes s for a machine. High is log2 procs minus below, but at least s.Low. Medium is High minus drop;
-// if that is less than s.Low, there is no lower part. power is the share of powers of two in all jobs.
+// programSize completes s for a machine. High is log2 procs minus below, but at least s.Low or log2 procs, whichever is
+// less. Medium is High minus drop; if that is less than s.Low, there is no lower part. power is the share of powers of
+// two in all jobs.
 func programSize(procs int, serial, power float64, s SizeParams, below, drop float64) SizeParams {
 	s.Serial, s.PowerOfTwo = serial, power/(1-serial)
 	top := math.Log2(float64(max(procs, 1)))
