@@ -41,17 +41,17 @@ type Flusher interface {
 // the position.
 type Dated interface {
 	Parser
-	// ReadAt is called before each line. If the line was written just now, it receives the present time by the clock of
-	// the log, otherwise the zero time.
+	// ReadAt is called before each line. now is the present time by the clock of the log if the line was written just
+	// now, and the zero time otherwise.
 	ReadAt(now time.Time)
 	// After is called before each line with the newest instant of earlier lines, zero if there is none. It is for
 	// formats with ordered lines. In such a format a local time that occurs twice means the first of its two instants,
-	// or the second if the first lies before newest.
+	// or the second if only the first lies before newest.
 	After(newest time.Time)
 }
 
-// Whole is a job that one record describes from submission to end. It has the fields that the models need, and that the
-// use of the machine is computed from. Times are Unix seconds.
+// Whole is a job that one record describes from submission to end. It has the fields from which the models learn and
+// from which the use of the machine is computed. Times are Unix seconds.
 type Whole struct {
 	Queue              string
 	Procs              int

@@ -185,8 +185,9 @@ func checkEvent(ev job.Event, o collector.Options) error {
 	return checkKnown(ev)
 }
 
-// checkKnown returns an error unless an event has the instant of its own kind (a start has Times.Start), and no instant
-// of a later kind (a start has no Times.End).
+// checkKnown checks the instants of an event by its kind. A submission has Times.Submit, but neither start nor end. A
+// start has Times.Start and an end has Times.End; it equals the event's time and does not lie before the preceding
+// instant. Only an end has Times.End.
 func checkKnown(ev job.Event) error {
 	t := ev.Times
 	switch ev.Kind {

@@ -14,9 +14,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// GoldenEvent is one event or one refused line in a golden file: JSON without the unknown fields, times in RFC 3339,
-// the time limit in seconds. Other attributes (QOS, group, memory, GPUs and so on) are compared only in the cases of
-// Suite.Good.
+// GoldenEvent is one event or one refused line in a golden file. The JSON omits members with zero values; times are in
+// RFC 3339, the time limit is in seconds. Other attributes (QOS, group, memory, GPUs and so on) are compared only in
+// the cases of Suite.Good.
 type GoldenEvent struct {
 	Line      int       `json:"line"`          // counted from 1
 	Bad       string    `json:"bad,omitempty"` // reason of a refused line; no other member is set then
@@ -37,8 +37,8 @@ type GoldenEvent struct {
 	End       time.Time `json:"end,omitzero"`
 }
 
-// Golden parses the log file and compares its events with those of the JSON file. That file is a list of GoldenEvent
-// that was written and checked by hand. No tool generates it from the parser's output.
+// Golden parses the log file and compares its events and refused lines with the JSON file, a list of GoldenEvent that
+// was written and checked by hand. No tool generates it from the parser's output.
 func Golden(t *testing.T, s Suite, logFile, jsonFile string) {
 	t.Helper()
 	text, err := os.ReadFile(logFile)

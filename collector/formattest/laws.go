@@ -132,7 +132,8 @@ func (s Suite) testMutated(t *testing.T) {
 	}
 }
 
-// testMaxProcs parses each good line for a machine that is one processor too small for its job, and expects a refusal.
+// testMaxProcs parses each good line whose job has at least two processors. If the machine is one processor too small
+// for the job, the line must be refused; if it is just large enough, the line must be accepted.
 func (s Suite) testMaxProcs(t *testing.T) {
 	tried := 0
 	for _, c := range s.Good {

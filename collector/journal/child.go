@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxLine is the maximum length of a line of journalctl. Journald keeps messages of up to 48 KB (LineMax), and in JSON
-// a byte may take four characters.
+// maxLine is the maximum length of a line of journalctl, in bytes; the rest of a longer line is dropped. Journald keeps
+// messages of up to 48 KB (LineMax), and in JSON a byte may take four characters.
 const maxLine = 1 << 20
 
 // aheadLines is the number of lines that are read ahead.
@@ -106,7 +106,7 @@ func (c *child) wait() error {
 	return nil
 }
 
-// kill kills the process and waits for it.
+// kill kills the process, and waits for its end and for the goroutine that reads its output.
 func (c *child) kill() {
 	c.stopping.Do(func() { close(c.stop) })
 	_ = c.cmd.Process.Kill() // the process may have ended already
@@ -130,7 +130,7 @@ func (c *complaint) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the first line.
+// String returns the first line of the error output, or "no message".
 func (c *complaint) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

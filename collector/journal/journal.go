@@ -1,11 +1,11 @@
 // Package journal follows a log in systemd's journal. It runs journalctl and returns the messages of the entries as
 // lines. The checkpoint is the cursor of the last entry.
 //
-// At the start one call of journalctl reads the journal to its end, so that the end is noticed. Then "journalctl
-// --follow" runs. Every call starts at the entry of the checkpoint itself (--cursor), which is then skipped. If
-// another entry comes first, the journal no longer has the entry of the checkpoint, and entries after it may be lost
-// too. With --after-cursor instead, journalctl 252 would in that case also skip the first remaining entry, and the
-// loss would not be noticed.
+// First, one call of journalctl reads the journal to its end, so that the end is noticed. Then "journalctl --follow"
+// runs. If it ends or fails, both steps are repeated. If there is a checkpoint, a call starts at the entry of the
+// checkpoint itself (--cursor), which is then skipped. If another entry comes first, the journal no longer has the
+// entry of the checkpoint, and entries after it may be lost too. With --after-cursor instead, journalctl 252 would in
+// that case also skip the first remaining entry, and the loss would not be noticed.
 //
 // Sources: journalctl(1), systemd.journal-fields(7), journald.conf(5), and the page "Journal Export Formats" of
 // systemd, section "Journal JSON Format".
@@ -38,8 +38,8 @@ type Config struct {
 	FromEnd bool
 	// OneShot makes Next return io.EOF after the last entry.
 	OneShot bool
-	// Poll is the interval after which Next returns even without new entries. It is also the pause before journalctl is
-	// started again after a failure. The default is tail.DefaultPoll.
+	// Poll is the interval at which Next calls Options.Idle while there are no new entries. It is also the pause before
+	// journalctl is started again after it has failed, or after --follow has ended. The default is tail.DefaultPoll.
 	Poll time.Duration
 	// BatchLines is the maximum number of lines in a batch. The default is tail.DefaultBatchLines.
 	BatchLines int
@@ -74,7 +74,8 @@ type position struct {
 // version is the current version of checkpoints.
 const version = 1
 
-// New returns a Follower that continues after a checkpoint. Without one, Config.FromEnd defines where it starts.
+// New returns a Follower that continues after a checkpoint. If the checkpoint is empty, cannot be decoded or has no
+// cursor, Config.FromEnd defines where the Follower starts. Without Matches New returns an error.
 func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	if len(cfg.Matches) == 0 {
 		return nil, fmt.Errorf("journal: source %q: no match: name the entries, such as SYSLOG_IDENTIFIER=slurmctld",
@@ -107,7 +108,9 @@ func (f *Follower) Close() error {
 	return nil
 }
 
-// Next waits for entries. Its batch is valid until the next call.
+// Next returns a batch when there are entries, when the end of the journal is reached for the first time, or when there
+// is a new problem. The batch is valid until the next call. Next returns io.EOF after the end of a one-shot run, and
+// the error of ctx when ctx is done.
 func (f *Follower) Next(ctx context.Context) (tail.Batch, error) {
 	ticker := time.NewTicker(f.cfg.Poll)
 	defer ticker.Stop()
@@ -143,7 +146,8 @@ func (f *Follower) Next(ctx context.Context) (tail.Batch, error) {
 	}
 }
 
-// start starts journalctl. It follows the journal if complete is set, otherwise it stops at the end of the journal.
+// start starts journalctl, which follows the journal if complete is set, and stops at the end of the journal otherwise.
+// Without a checkpoint, FromEnd makes it begin after the newest entry.
 func (f *Follower) start(ctx context.Context) error {
 	if f.Cursor == "" && f.cfg.FromEnd {
 		if err := f.skipToEnd(ctx); err != nil {
@@ -281,8 +285,8 @@ func (f *Follower) say(p tail.Problem) {
 	f.problems = append(f.problems, p)
 }
 
-// lost reports that the journal no longer has the entry of the checkpoint. The text then describes how the journal goes
-// on.
+// lost reports that the journal no longer has the entry of the checkpoint. The parameter then is the part of the
+// message that describes how the journal goes on.
 func (f *Follower) lost(then string) {
 	f.say(tail.Problem{Path: f.where(), Reason: tail.CheckpointLost, Err: fmt.Errorf(
 		"the journal no longer has the entry of %s at which reading stopped: what was written after it and deleted is "+
@@ -298,8 +302,9 @@ func (f *Follower) where() string {
 	return f.cfg.Path
 }
 
-// take parses one line of journalctl. It returns the message of the entry as a line of a log, nil if there is none, and
-// moves the position to this entry. A line that is no entry is returned as it is.
+// take parses one line of journalctl. It returns the message of the entry as a line of a log, and moves the position to
+// this entry. It returns nil for the entry of the checkpoint, and for a message about dropped messages. If the line is
+// no entry it is returned as it is, or, if it was cut at maxLine, reported.
 func (f *Follower) take(line outputLine) []byte {
 	var e entry
 	if err := json.Unmarshal(line.text, &e); err != nil || e.Cursor == "" {

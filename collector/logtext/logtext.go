@@ -40,7 +40,7 @@ func TrimEnd(line []byte) []byte {
 }
 
 // maxNames and maxNameBytes are the bounds of a table of names. A full table is emptied. Names longer than maxShared
-// are not shared.
+// bytes are not shared.
 const (
 	maxNames     = 1 << 14
 	maxNameBytes = 1 << 20
@@ -127,7 +127,8 @@ func (d *Day) Set(loc *time.Location, year, month, day int64) bool {
 // Midnight returns the day's beginning on local clocks, in seconds since 1970 as if local time were UTC.
 func (d *Day) Midnight() int64 { return d.wall }
 
-// Instant returns the Unix time of a time of that day, given in seconds since midnight on local clocks.
+// Instant returns the Unix time of a time of the day that was set, given in seconds since midnight on local clocks.
+// Near and After decide about a time that occurs twice.
 func (d *Day) Instant(seconds int64) int64 {
 	if d.uniform {
 		return d.wall + seconds - d.offset

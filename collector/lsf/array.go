@@ -75,8 +75,8 @@ func count(ranges []indexRange) int {
 	return int(n)
 }
 
-// each calls do with the id of the job, or with the id of each element in ranges. For more than maxElements elements it
-// calls do once, with the job's number as the id of the whole array.
+// each calls the function do with the id of the job, or with the id of each element in ranges. If ranges have more than
+// maxElements elements, it calls do once, with the job's number as the id of the whole array.
 func each(number int64, ranges []indexRange, do func(id string)) {
 	if len(ranges) == 0 || count(ranges) > maxElements {
 		do(jobID(number, 0))

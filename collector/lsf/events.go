@@ -88,14 +88,14 @@ func (p *parser) rLimits() time.Duration {
 	return limit(run)
 }
 
-// These are flags of a submission (SUB_* and SUB2_* of lsbatch.h).
+// These are flags of a submission (SUB_* and SUB2_* of lsbatch.h), and a bound for numProcessors in JOB_MODIFY2.
 const (
 	subJobName  = 0x01
 	subQueue    = 0x02
 	subHost     = 0x04
 	subResReq   = 0x40000
 	sub2Hold    = 0x01
-	defaultProc = 1<<31 - 2 // INFINIT_INT - 1 and INFINIT_INT stand for "unchanged" and "back to the default"
+	defaultProc = 1<<31 - 2 // no size from here on: INFINIT_INT - 1 means "unchanged", INFINIT_INT "the default"
 )
 
 // submission reads a record laid out as JOB_NEW.

@@ -122,7 +122,8 @@ func checkTime(name string, unix int64) error {
 	return nil
 }
 
-// optionalTime returns the instant. For 0 and less, by which LSF means that there is none, it returns the zero time.
+// optionalTime returns the instant. It returns the zero time for 0 and less, by which LSF means that there is none, and
+// for times after maxUnix.
 func optionalTime(unix int64) time.Time {
 	if unix <= 0 || unix > maxUnix {
 		return time.Time{}
@@ -146,8 +147,8 @@ func jobID(number, index int64) string {
 	return string(b)
 }
 
-// id returns the id that number and index name. It returns an error if they are impossible, or if an earlier field is
-// bad.
+// id returns the id of the job with this number or, if index is not 0, of the array's element with this index. It
+// returns an error if one of them is impossible, or if an earlier field is bad.
 func (p *parser) id(number, index int64) (string, error) {
 	if p.scan.err != nil {
 		return "", p.scan.err

@@ -75,7 +75,7 @@ func (s *scanner) str(field string) []byte {
 	return text
 }
 
-// word removes and returns the text up to the next blank.
+// word removes and returns the text up to the next space. A string in quotes is no word: then it sets the error.
 func (s *scanner) word(field, want string) []byte {
 	s.skipBlanks()
 	end := bytes.IndexByte(s.rest, ' ')
@@ -180,7 +180,8 @@ func (s *scanner) skipLists(field, pattern string) {
 }
 
 // hostList reads a count and the names of the hosts of an allocation, one for each processor. In the short form of
-// SHORT_EVENTFILE, "4*name" stands for four of them. It returns the numbers of processors and of different hosts.
+// SHORT_EVENTFILE, "4*name" stands for four times the same name. It returns the numbers of processors and of different
+// hosts.
 func (p *parser) hostList(field string) (procs int64, nodes int) {
 	s := &p.scan
 	defer p.forgetHosts()

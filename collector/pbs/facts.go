@@ -27,8 +27,8 @@ func FactsCommand(program []string) []string {
 }
 
 // ReadFacts reads the output of "qmgr -c 'print server'": the commands that would set the server up as it is
-// (qmgr(8B)). Queues and limits on running jobs become facts; other settings are skipped. A limit that cannot be read
-// is a bad line. A limit that the simulation does not support is recorded as a gap.
+// (qmgr(8B)). Queues and limits on running jobs become facts; other settings are skipped. A limit or a walltime that
+// cannot be read is a bad line. A limit that the simulation does not support is recorded as a gap.
 func ReadFacts(output []byte) source.FactsReading {
 	r := factsReader{queues: map[string]*job.QueueFacts{}, notes: map[string]bool{}}
 	number := int64(0)
@@ -146,8 +146,9 @@ func setWalltime(to *time.Duration, attribute, value string) error {
 	return nil
 }
 
-// limit reads a limit attribute of a queue, or of the server if queue is "". These are max_run and max_run_res,
-// max_queued, and the older ones (pbs_queue_attributes(7B), pbs_server_attributes(7B)).
+// limit reads a limit attribute of a queue, or of the server if queue is "". These are max_run, max_run_res,
+// max_queued, and the older ones (pbs_queue_attributes(7B), pbs_server_attributes(7B)). Soft limits and max_queued_res
+// are not simulated; they only become notes.
 func (r *factsReader) limit(queue, attribute, value string) error {
 	base, resource, _ := strings.Cut(attribute, ".")
 	at := limitPlace{queue: queue, attribute: attribute}

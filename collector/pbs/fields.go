@@ -218,8 +218,9 @@ func (f *fields) accountOrProject() []byte {
 	return f.project
 }
 
-// times sets the event's instants and returns its event time. It prefers times in Unix seconds to the record's own
-// time, which is a local time and sometimes a second late.
+// times sets the event's instants and returns its event time. It makes an end whose start is 0 a cancellation. It
+// returns an error for an end without a start, and for instants out of order. It prefers times in Unix seconds to the
+// record's own time, which is a local time and sometimes a second late.
 //
 // A job's submission is its ctime. qtime is the time at which the job entered its present queue; it changes with each
 // move (svr_dequejob and svr_enquejob in svr_jobfunc.c), but the user has waited since ctime. Torque's Q record has

@@ -181,8 +181,8 @@ func kindOfArray(letter byte) job.Kind {
 	return 0
 }
 
-// arrayEvent converts an event to an event of an array. It returns false if the array has no such event. A Q record
-// without array_indices is no event: in Torque, each member of an array has its own.
+// arrayEvent converts an event to an event of an array. It returns false if the record is no event of the array. This
+// is so for a Q record without array_indices, because in Torque each member of an array has its own Q record.
 func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	switch ev.Kind {
 	case job.Submit:
@@ -191,8 +191,8 @@ func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	case job.Update:
 		return ev, ev.Attributes != job.Attributes{}
 	}
-	// Only the cancellation is kept. If the log does not have the array's submission, adding the submission now would
-	// not help.
+	// The cancellation keeps neither attributes nor the time of the submission. If the log does not have the array's
+	// submission, adding it now would not help.
 	return job.Event{Kind: job.Cancel, Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time}, true
 }
 

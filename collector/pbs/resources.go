@@ -72,8 +72,8 @@ func (r *resources) chunks(spec []byte) {
 	}
 }
 
-// copyTo sets those attributes of a that the resources determine: memory, GPUs, exclusive use, and a missing time
-// limit. Procs and TimeLimit of a must be set before.
+// copyTo sets the attributes that the resources determine: memory, GPUs, exclusive use, and a missing time limit. The
+// attributes Procs and TimeLimit must be set before.
 func (r *resources) copyTo(a *job.Attributes) {
 	a.Memory, a.Whole = r.memory, r.whole
 	if a.TimeLimit == 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Record has the values of one job for the Append functions. They leave out empty strings, and Procs, Nodes and
-// TimeLimit if these are 0. They write 0 for a zero time, Session and ExitStatus, like OpenPBS.
+// TimeLimit if these are 0. Like OpenPBS, they write a zero time, and a Session or ExitStatus of 0, as 0.
 type Record struct {
 	ID       string // with the server's name: "123.server"
 	User     string

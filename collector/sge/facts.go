@@ -33,7 +33,8 @@ const NoQuotas = "No resource quota set found"
 // ReadFacts reads the output of "qconf -srqs": all resource quota sets (sge_resource_quota(5)). In each set the first
 // rule that matches a job counts. Rules on slots for users, projects and queues become facts. A rule for hosts,
 // parallel environments or access lists is recorded as a gap and left out with the following rules of its set, because
-// it is unknown which jobs match it.
+// it is unknown which jobs match it. After a bad line, too, the following rules of the set are left out. Sets that are
+// not enabled are skipped.
 func ReadFacts(output []byte) source.FactsReading {
 	output = unwrap(output)
 	r := quotaReader{}
@@ -137,7 +138,7 @@ func (r *quotaReader) rule(text string) error {
 	return r.amounts(scope, parts["to"])
 }
 
-// leaveOut records that a rule is not simulated.
+// leaveOut records that a rule and the rules after it in its set are not simulated. Its error is always nil.
 func (r *quotaReader) leaveOut(where, why string) error {
 	r.lost = true
 	r.out.Notes = append(r.out.Notes, fmt.Errorf("%s: a rule %s; it and the rules after it are not simulated",

@@ -156,9 +156,9 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	return kinds, true
 }
 
-// runningStates are the letters of the states of a job that is no longer waiting: running, transferring, threshold or
-// being deleted, suspended by a user or a queue (qstat(1)). A waiting job has none of them; in version 8.1.9 its state
-// is empty.
+// runningStates are the letters of the states of a job that is no longer waiting: running, transferring, and suspended
+// by a threshold, by a user or by a queue (qstat(1)). A waiting job has none of them; in version 8.1.9 its state is
+// empty.
 const runningStates = "rtTsS"
 
 // acct reads an accounting record inside the reporting file. Queue, size and limit become known only here.

@@ -22,7 +22,7 @@ type clock struct {
 	day   logtext.Day
 }
 
-// local parses exactly "2006-01-02T15:04:05" as local time.
+// local parses exactly "2006-01-02T15:04:05" as local time, and returns Unix seconds.
 func (c *clock) local(text []byte) (int64, error) {
 	if len(text) != isoLength {
 		return 0, errNoTime(text)
@@ -34,7 +34,7 @@ func (c *clock) local(text []byte) (int64, error) {
 	return c.unix(wall), nil
 }
 
-// unix returns the instant of a wall time of the clock's day.
+// unix returns the Unix time at which local clocks show wall, a time of the clock's day as wallTime returns it.
 func (c *clock) unix(wall int64) int64 { return c.day.Instant(wall - c.day.Midnight()) }
 
 // wallTime parses the first 19 bytes of text, an ISO 8601 date and time. It returns seconds since 1970, as if the time

@@ -68,7 +68,7 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 // suspended reads the rest of a message such as "suspend) for 9_1 usec=384". The id of the job has the form in which
 // the user typed it. If the command failed, the reason replaces the duration. If the user typed only the number of an
 // array, the command suspends all running tasks of the array. But the message has only that number, so only the task
-// whose own id it is gets an event.
+// whose own id is that number gets an event.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
@@ -113,7 +113,8 @@ func (p *logParser) Header(line []byte) bool {
 }
 
 // message reads the text after the time. It returns an error for a message that begins like one about a job but
-// continues in an unknown way. Other unknown messages are ignored.
+// continues in an unknown way, and for an unknown message of the scheduler ("sched: "). Other unknown messages are
+// ignored.
 func (p *logParser) message(at time.Time, msg []byte) error {
 	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
 	if !scheduler {
@@ -472,8 +473,8 @@ func (p *logParser) updated(at time.Time, rest []byte) error {
 	return nil
 }
 
-// valueOf returns the rest of the word that begins with a key such as "NodeList=". It returns false if the first place
-// of the key is inside a word.
+// valueOf returns the rest of the word that begins with a key such as "NodeList=". It returns false if the message
+// lacks the key, if the first place of the key is inside a word, or if the value is empty.
 func valueOf(msg []byte, key string) ([]byte, bool) {
 	i := bytes.Index(msg, []byte(key))
 	if i < 0 || i > 0 && msg[i-1] != ' ' {

@@ -57,7 +57,8 @@ type Facts struct {
 // part is one query: a command, or an endpoint of slurmrestd.
 type part struct {
 	name string
-	// every is the minimum time between two queries.
+	// every is the minimum time between two queries, 0 for a query at each call. A failed query is repeated sooner, see
+	// due.
 	every time.Duration
 	// needed reports whether the query is useful; nil means always.
 	needed func() bool
@@ -99,8 +100,8 @@ func NewFacts(cfg FactsConfig) *Facts {
 	return f
 }
 
-// Ask runs the queries that are due, and returns an event if the facts have changed. It returns an error if none of the
-// queries returned facts.
+// Ask runs the queries that are due, and returns an event if the facts have changed. It returns an error if queries
+// failed and none succeeded. Otherwise the errors of failed queries are notes of the answer.
 func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	var a source.Answer
 	good := 0

@@ -77,7 +77,8 @@ func bound(n int64) int64 {
 	return n
 }
 
-// countBound parses a bound on a number of jobs. It returns 0, which means no bound, for an empty text.
+// countBound parses a bound on a number of jobs. It returns 0, which means no bound, for an empty text and for one that
+// is no number.
 func countBound(text []byte) int {
 	n, ok := count(text)
 	if !ok {
@@ -247,7 +248,8 @@ type assoc struct {
 }
 
 // readAssociations reads associations. For each account it reads the limits of all jobs of the account together, and
-// the limits per user. Users inherit the limits per user, so for each user it reads only limits that differ.
+// the limits per user. Users inherit the limits per user, so for each user it reads only limits that differ. It skips
+// the associations of other clusters.
 func (f *Facts) readAssociations(each eachRecord) func() {
 	var found []assoc
 	complete := each(func(get record) error {

@@ -100,7 +100,8 @@ func isDown(state string) bool {
 	return false
 }
 
-// groups combines equal nodes in the same partitions.
+// groups combines equal nodes in the same partitions. A group has the names of its nodes that are not down, unless the
+// machine has more than job.MostNamed nodes.
 func (f *Facts) groups() []job.NodeGroup {
 	type kind struct {
 		queues string

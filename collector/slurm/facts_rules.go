@@ -207,7 +207,7 @@ type shares struct {
 var shareFields = [...]string{"Account", "User", "RawShares", "RawUsage", "FairShare", "LevelFS"}
 
 // readShares reads the records of sshare. It rounds fair-share factors to hundredths, and stores an infinite level (of
-// a user without usage) as 0.
+// a user without usage) as 0. The factors of accounts are not kept.
 func (f *Facts) readShares(each eachRecord) func() {
 	now := shares{at: f.asked}
 	each(func(get record) error {

@@ -53,8 +53,8 @@ func cutElement(list []byte) (element, rest []byte) {
 	return list, nil
 }
 
-// expand calls do with each name that consists of head and an expansion of element. element may have at most the given
-// number of pairs of brackets.
+// expand calls the function do with each name that consists of head and one expansion of element, and returns its first
+// error. element may have at most the given number of pairs of brackets.
 func expand(head string, element []byte, brackets int, do func(name string) error) error {
 	open := -1
 	for i, c := range element {

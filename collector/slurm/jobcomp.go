@@ -22,11 +22,12 @@ func Jobcomp() collector.Format {
 		}}
 }
 
-// maxRecord is the maximum length of a record of several lines. Slurm's own limit for a name is far below.
+// maxRecord is the maximum length, in bytes, of a record of several lines. Slurm's own limit for a name is far below.
 const maxRecord = 64 << 10
 
 // jobcompParser reads one source. From earlier lines it keeps only an unfinished record: the plugin does not escape
-// line ends in a job's name or directory, so a record may span several lines. The plugin writes each record at once.
+// line ends in a job's name or directory, so a record may span several lines. The plugin writes each record at once, so
+// no other record comes between these lines.
 type jobcompParser struct {
 	common
 	record  jobcompRecord

@@ -103,8 +103,8 @@ func (r *jobcompRecord) tail(rest []byte, raw int64) ([]byte, bool) {
 	return rest, true
 }
 
-// part parses the two optional keys of a task of an array or a component of a heterogeneous job. It sets the id of the
-// record, and returns the text before the keys.
+// part parses the two optional keys of a task of an array or a component of a heterogeneous job. If they are there, it
+// sets the id of the record, and returns the text before the keys. Otherwise it returns rest.
 func (r *jobcompRecord) part(rest []byte, raw int64, sep byte, wholeKey, indexKey string) []byte {
 	indexText, before, ok := lastKey(rest, indexKey)
 	if !ok {
@@ -133,7 +133,8 @@ func lastKey(text []byte, key string) (value, rest []byte, ok bool) {
 	return word[len(key):], text[:i], true
 }
 
-// middle parses the keys between name and directory, if all are present.
+// middle parses the keys between name and directory, and reports whether all are there. If one is missing, the fields
+// of those before it are set nevertheless.
 func (r *jobcompRecord) middle(text []byte) bool {
 	var nodes, procs []byte
 	for _, key := range [...]struct {

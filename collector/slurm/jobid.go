@@ -69,8 +69,8 @@ func cutTasks(msg []byte) (tasks, bool) {
 // maxTasks is the maximum number of events of one line. It is the default of MaxArraySize in slurm.conf(5).
 const maxTasks = 1001
 
-// each calls do with the id of each task. It returns an error if the list is malformed, or after the first maxTasks
-// tasks of a longer list.
+// each calls the function do with the id of each task. It returns an error if the list is malformed. For a list of more
+// than maxTasks tasks it returns an error after the first maxTasks of them.
 func (t tasks) each(do func(id string)) error {
 	set, err := t.parse()
 	if err != nil {

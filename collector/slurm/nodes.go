@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// maxNodes is the maximum count of a node list, so that sums cannot overflow.
+// maxNodes bounds counts of nodes, so that sums cannot overflow.
 const maxNodes = 1 << 24
 
 // countNodes returns the number of nodes in a list in Slurm's hostlist notation: 13 for

@@ -197,8 +197,9 @@ type restVersion struct {
 	found  int    // 0 while unknown
 }
 
-// with calls do with the version that was found. If none was found yet, or slurmrestd was upgraded and no longer has it
-// (errVersion), with calls do with each version until one exists.
+// with calls the function do, and passes it the version that was found. If none was found yet, or slurmrestd was
+// upgraded and no longer has that version (errVersion), the function is called with each version, newest first, until
+// one exists.
 func (v *restVersion) with(c *restClient, do func(version int) error) error {
 	if v.found != 0 {
 		err := do(v.found)

@@ -15,7 +15,7 @@ import (
 const SacctName = "slurm-sacct"
 
 // Sacct returns the format of the output of sacct -P. There is one line for each job or attempt of a job. The lines
-// are in the order of submission if they are sorted by Submit.
+// must be sorted by Submit.
 func Sacct() collector.Format {
 	return collector.Format{Name: SacctName, Order: collector.BySubmit,
 		New: func(o collector.Options) collector.Parser {
@@ -44,7 +44,7 @@ type sacctParser struct {
 	zone  *time.Location // zone of dumps whose form defines none
 	form  *sacctForm
 	fixed bool  // the columns come from a header or the configuration
-	wrong error // the reason why that form cannot be used, nil if it can
+	wrong error // the reason why form cannot be used, nil if it can
 	// known are the possible forms of a dump without a header.
 	known   []sacctForm
 	fields  [columns][]byte

@@ -130,7 +130,7 @@ type sacctForm struct {
 }
 
 // newSacctForm parses the names of columns. If lines end with "|" (sacct -p), the last name is empty. The error names
-// missing columns; the form can split rows even then.
+// the first required column that is missing; the form can split rows even then.
 func newSacctForm(names, separator string) (sacctForm, error) {
 	form := sacctForm{nameAt: -1}
 	var seen [columns]bool

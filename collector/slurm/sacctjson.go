@@ -108,7 +108,7 @@ func (l accountedTRES) text() (text []byte) {
 	return text
 }
 
-// count returns the count of a type, "" if the list has none.
+// count returns the count of a type, nil if the list has none from 0 to maxProcs.
 func (l accountedTRES) count(kind string) []byte {
 	for _, r := range l {
 		if r.Type == kind && r.Count >= 0 && r.Count <= maxProcs {
@@ -194,7 +194,7 @@ func (p *sacctJSONParser) fill(j *accountedJob) {
 	}
 }
 
-// digits formats a number for a column.
+// digits formats a number for a column: "0" if there is none, and nothing for the numbers that mean no value (noValue).
 func digits(v restNumber) []byte {
 	if !v.known() && v.n != 0 {
 		return nil

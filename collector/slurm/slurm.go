@@ -52,8 +52,8 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
-// inOrder resolves times that occur twice because clocks were set back. If the times of a job would run backwards, it
-// takes the second instant of such a time.
+// inOrder resolves times that occur twice because clocks were set back. If the start would lie before the submission,
+// or the end before the start, it takes the second instant of the start or the end, unless that is too early as well.
 func (c *common) inOrder(t *job.Times) {
 	second := func(t *time.Time, before time.Time) {
 		if !t.IsZero() && t.Before(before) {

@@ -416,8 +416,8 @@ func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	return ev
 }
 
-// moved reports whether a priority differs by more than 1/20 from the last reported one. Priorities grow continuously
-// with a job's age.
+// moved reports whether a priority is not 0 and differs by more than 1/20 from the last reported one. Priorities grow
+// continuously with a job's age.
 func moved(now, told int64) bool {
 	return now != 0 && max(now-told, told-now)*20 > told
 }
@@ -431,7 +431,7 @@ func better[T comparable](to *T, told, known T) {
 
 // gone ends the jobs in the picture that are missing in this snapshot and in the previous one. They end at the time of
 // the first snapshot without them. While other users' jobs may be hidden, gone leaves out jobs that no snapshot has
-// shown.
+// shown. It also leaves out jobs whose submission or start is so recent that this snapshot may lack them.
 func (c *comparison) gone() {
 	next := map[string]finding{}
 	for _, id := range slices.Sorted(maps.Keys(c.picture)) {

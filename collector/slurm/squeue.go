@@ -181,8 +181,8 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	return r, p.instants(&r, state, fields[10:14])
 }
 
-// readNice reads the amount by which the priority of a waiting job was lowered. Slurm still reports it after the start,
-// but then it is ignored.
+// readNice reads the amount by which the priority of a job was lowered. It ignores the amount of a job that completes
+// or has ended.
 func (r *row) readNice(field []byte) error {
 	n, err := strconv.ParseInt(string(field), 10, 32)
 	if err != nil {

@@ -41,7 +41,8 @@ type Command struct {
 	Env  []string
 	// Timeout is how long the command may take. After that it is killed, with all processes that it started.
 	Timeout time.Duration
-	// MaxOutput is the maximum size of the output in bytes; 0 means 64 MiB.
+	// MaxOutput is the maximum size of the output in bytes; 0 means 64 MiB. A command that prints more is killed and
+	// has failed.
 	MaxOutput int
 }
 

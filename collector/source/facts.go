@@ -36,8 +36,7 @@ type FactsQuestion struct {
 }
 
 // AskFacts returns a function that queries facts. It returns an event only if they have changed. If most lines cannot
-// be parsed, the answer has an error and no event. A bad line that was in the output before, too, is not reported
-// again.
+// be parsed, the answer has an error and no event. A bad line that the previous output had, too, is not reported again.
 func AskFacts(q FactsQuestion) Ask {
 	var known *job.Facts
 	var told bool

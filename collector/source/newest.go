@@ -9,9 +9,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// note records the time of an event if it is the newest. Parsers of local times use it to resolve times in an hour that
-// clocks show twice. A record whose time is far ahead makes the newest time useless until the log reaches that time.
-// Even then results are not wrong, because Day.Instant checks for that case.
+// note records the time of an event if it is the newest. For a format in order of submission it records the time of the
+// submission. Parsers of local times use it to resolve times in an hour that clocks show twice. A record whose time is
+// far ahead makes the newest time useless until the log reaches that time. Even then results are not wrong, because
+// Day.Instant checks for that case.
 func (r *Reader) note(ev *job.Event) {
 	if _, ok := r.parser.(collector.Dated); !ok {
 		return
