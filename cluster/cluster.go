@@ -107,7 +107,7 @@ type Left struct {
 	// At is the time at which the job left. It is the latest of its end, its cancellation and every other instant in
 	// its records.
 	At time.Time `json:"at"`
-	// Began is the time at which its last attempt was submitted or requeued; zero if that attempt ran.
+	// Began is the time at which its last attempt was submitted or requeued; zero if that attempt never ran.
 	Began time.Time `json:"began,omitzero"`
 	// Job is the job as it was when it left, if too little was known of it then. A record that comes late may
 	// complete it.
@@ -128,7 +128,7 @@ type State struct {
 	queued     []*Job         // by Order, then Seq
 	doomed     []*Job         // running jobs whose deletion was requested, by Asked, then Seq
 	left       map[string]Left
-	leftRing   []string // ids in the order in which they left; next is the oldest
+	leftRing   []string // ids in the order in which they left; the oldest is at leftNext
 	leftNext   int
 	count      Counts
 

@@ -485,8 +485,8 @@ func keepNew(ev *job.Event, j *Job) {
 	}
 }
 
-// learn merges the attributes of a record into the job. A record older than the newest one only fills gaps, so that
-// reading it again does no harm; learn then returns false.
+// learn merges the attributes of a record into the job. A record older than the newest one only fills gaps and replaces
+// guesses, so that reading it again does no harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
 	j.replaceGuesses(ev)
 	if ev.Time.Before(j.Updated) {

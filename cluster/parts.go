@@ -158,9 +158,9 @@ func (f fold) countSplit(ev *job.Event) {
 	}
 }
 
-// recount replaces the Total of an event by the number of tasks that wait now. That number is lower than the reported
-// one if tasks have left the record of the array since then. If the record of the array itself runs, no task waits, and
-// the event counts none.
+// recount replaces the Total of an event by the number of tasks that wait now, at least 1. That number is lower than
+// the reported one if tasks have left the record of the array since then. If the record of the array itself runs, no
+// task waits, and the event counts none.
 func (f fold) recount(ev *job.Event) {
 	j := f.jobs[ev.ID]
 	switch {

@@ -12,8 +12,8 @@ import (
 )
 
 // pressureMemory is the time constant of the average use of a pool, from which the binding dimension follows.
-// pressureLead is how much fuller another dimension must be to become the binding one. So two dimensions that fill up
-// together do not alternate.
+// pressureLead is how much fuller, as a part of its capacity, another dimension must be to become the binding one. So
+// two dimensions that fill up together do not alternate.
 const (
 	pressureMemory = 24 * time.Hour
 	pressureLead   = .02

@@ -337,7 +337,7 @@ type Share struct {
 	// hundredths, because it changes all the time.
 	Factor float64 `json:"factor"`
 	// Raw is the number of shares, relative to others in the same account. AsParent is true for a user who is treated
-	// like the account itself.
+	// like the account itself, and for an account that is treated like the account above it.
 	Raw      int  `json:"raw,omitempty"`
 	AsParent bool `json:"as_parent,omitempty"`
 	// Usage is the decayed usage, in seconds times billed resources.

@@ -168,7 +168,8 @@ func pick[T comparable](to *T, from T) {
 	}
 }
 
-// Without returns a without the fields that are nonzero in known, whether they are the same or not.
+// Without returns the attributes, but zero for each field that is nonzero in known, whether its values are the same or
+// not.
 func (a Attributes) Without(known Attributes) Attributes {
 	drop(&a.Queue, known.Queue)
 	drop(&a.User, known.User)

@@ -13,7 +13,8 @@ type Tree struct {
 	facts     *job.Facts // the facts from which the tree was built
 	algorithm algorithm
 	damp      float64
-	// countsEnds is true if the scheduler counts the usage of an ended job since the last computation before the end.
+	// countsEnds is true if the scheduler counts the usage of a job between the last computation before the job's end
+	// and that end.
 	countsEnds bool
 	nodes      []node // the root first, each account after the one above it
 	users      []int32

@@ -320,7 +320,7 @@ type Kinds [kinds]bool
 
 // add appends the bound that a limit sets for a job. In Has it leaves out the kinds in the set `bounded`, which an
 // earlier limit bounds. It adds the kinds that this limit bounds to the set `now`. It appends nothing if the job has
-// none of the bounded amounts.
+// none of the bounded amounts, or if the limit is for another type of GPU.
 func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *Kinds) []Bound {
 	l := &s.facts.Limits[limit]
 	if l.GPUType != "" && !strings.EqualFold(l.GPUType, a.GPUType) {

@@ -31,7 +31,8 @@ type Answer struct {
 	// is reported under the target.
 	Lines int
 	Bad   []BadLine
-	// Notes list the facts in a usable answer that are not supported. Each is logged when it is new.
+	// Notes say what a usable answer lacks: facts that are not supported, and queries that failed. Each is logged when
+	// it is new.
 	Notes []error
 	// Err is nil if the answer can be used. If the call failed, it is a *CallError, otherwise the error in the
 	// output.
@@ -128,7 +129,8 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 // Close does nothing. It exists because readers of sources have it.
 func (p *Poller) Close() error { return nil }
 
-// await waits until the next call is due, or may be made early and has been wanted for the time p.soon().
+// await waits until polling may begin (Ready). The first call is due then. For a later call await waits until the call
+// is due, or may be made early and has been wanted for the time p.soon().
 func (p *Poller) await(ctx context.Context) error {
 	for !p.opts.Ready() {
 		if err := pause(ctx, readyEvery); err != nil {

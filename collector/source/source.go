@@ -239,8 +239,8 @@ func (r *Reader) caughtUp() {
 	}
 }
 
-// date calls ReadAt of a parser of local times. It passes the time at which the lines of the delivery were written, by
-// the log's clock, or the zero time if it is unknown.
+// date calls ReadAt of a parser of local times. If the lines of the delivery were written shortly before they were read
+// (Prompt), it passes the time of reading by the log's clock, otherwise the zero time.
 func (r *Reader) date(d *Delivery) {
 	p, ok := r.parser.(collector.Dated)
 	switch {
@@ -348,8 +348,9 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error if at is too far ahead to be used in a log that is read once. Any other time that is
-// ahead by more than AheadTolerance may be used. The first one is reported in the delivery, because forecasts suffer.
+// checkAhead returns an error if the log is read once and the time at is ahead of now by more than futureTolerance. Any
+// other time that is ahead by more than AheadTolerance may be used. The first one is reported in the delivery, because
+// forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {

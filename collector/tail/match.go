@@ -43,7 +43,8 @@ func (t *Tailer) scan() {
 	t.scanCost = t.scanned.Sub(began)
 }
 
-// paths reports the reasons why configured paths cannot be used.
+// paths reports the reasons why configured paths cannot be used. A missing path that may return (mayReturn) is reported
+// only after the grace.
 func (t *Tailer) paths(l *listing) {
 	before := t.barred
 	t.barred = make(map[string]Problem)
@@ -72,7 +73,7 @@ func (t *Tailer) paths(l *listing) {
 }
 
 // mayReturn reports whether a missing path may be in the middle of a rotation: the file existed before or has
-// predecessors, and its directory still exists.
+// predecessors, and its directory still exists. It is false for a directory of files and in one-shot mode.
 func (t *Tailer) mayReturn(path string, others bool) bool {
 	if t.cfg.OneShot || t.dir || !t.hadPrimary && !others {
 		return false
@@ -125,7 +126,8 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 }
 
 // isSame reports whether the candidate c, which has the device and inode of f, is the file f. It may be another file,
-// because inodes are reused as soon as a file is deleted. A file that cannot be read counts as f for now.
+// because inodes are reused as soon as a file is deleted. A file that cannot be read counts as f for now. If c is f,
+// isSame may open it as the file of f (use).
 func (t *Tailer) isSame(f *file, c candidate) bool {
 	same := c.st.size == f.Size && c.st.mtime == f.Mtime
 	switch {

@@ -143,8 +143,8 @@ func (t *Tailer) leaveAlone(f, of *file) {
 	t.problem(f.cand.path, 0, Copied, fmt.Errorf("a copy of %s, whose lines are known: not read", of.cand.path))
 }
 
-// original returns the known file of which f is a copy, and how far they match; nil and noMatch if there is none. p is
-// the head of f.
+// original returns the known file that f copies, and how far the two match; nil and noMatch if there is none. p is the
+// head of f.
 func (t *Tailer) original(f *file, p *fileHead) (*file, contentMatch) {
 	for _, k := range t.files {
 		if k == f || k.Copy || k.HeadLen == 0 {

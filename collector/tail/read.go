@@ -57,7 +57,7 @@ func (t *Tailer) read(f *file) {
 }
 
 // load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again: if they have
-// changed, f is another file and the error is errRewritten.
+// changed, or the file ends before them, f is another file and the error is errRewritten.
 func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	k := len(f.tail)
 	if len(t.buf) < k+n {
@@ -83,8 +83,8 @@ func isCompressed(s source) bool {
 	return ok
 }
 
-// take adds the complete lines at the beginning of data, up to a NUL, to the batch. It moves the position of f over
-// them and returns their length in bytes.
+// take adds the complete lines at the beginning of data, up to a NUL, to the batch. Lines longer than MaxLine are
+// reported instead. It moves the position of f over all these lines and returns their length in bytes.
 func (t *Tailer) take(f *file, data []byte) int {
 	sound := data
 	if i := bytes.IndexByte(data, 0); i >= 0 {

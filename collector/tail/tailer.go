@@ -315,7 +315,7 @@ func (t *Tailer) window() []*file {
 	return w
 }
 
-// empty reports that f is not open because nothing was written to it yet.
+// empty reports whether f is not open and nothing was written to it yet.
 func (t *Tailer) empty(f *file) bool {
 	if f.src != nil || f.Offset > 0 || f.cand.st.size > 0 {
 		return false
