@@ -92,7 +92,7 @@ func (l *LogLevel) state() wire.LogLevel {
 }
 
 // Set changes the level. After the duration the level returns to the configured one. If the duration is 0, the level
-// stays until the next change or start.
+// stays until the next change, reload or start.
 func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, error) {
 	level, err := parseLevel(text)
 	if err != nil {

@@ -66,8 +66,8 @@ func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileW
 }
 
 // OneShotConfig returns the configuration of --one-shot. Without files it is the usual configuration; otherwise the
-// files are the logs of one cluster, in the given order. Unless a configuration file says otherwise, the models use
-// the whole log and forget nothing.
+// files are the logs of one cluster, in the given order. Without a configuration file, the models use the whole log and
+// forget nothing.
 func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error) {
 	if len(files) > 0 {
 		if flags.Changed("path") {

@@ -145,8 +145,8 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	return jobs
 }
 
-// missingDetails finds jobs whose log gives no size or no queue. The scheduler may report these. Each job is reported
-// once: if the scheduler's answer lacks the details too, the daemon may not be allowed to see them.
+// missingDetails finds jobs whose log gives no size or no queue. The scheduler may report these. A job causes at most
+// one early poll: if the scheduler's answer lacks the details too, the daemon may not be allowed to see them.
 type missingDetails struct {
 	view         func() *readmodel.View
 	newestAtPoll uint64 // the number of the newest submission at the last poll

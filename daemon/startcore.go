@@ -11,7 +11,8 @@ import (
 )
 
 // startCore starts the core that a configuration needs: it either collects, or serves the spaces of a shared database.
-// own are metrics of the daemon that outlive a core.
+// If another daemon with the same configuration collects already, startCore starts a serving core that stands by. own
+// are metrics of the daemon that outlive a core.
 func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (core, error) {
 	if cfg.ServeOnly {
 		return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own)})

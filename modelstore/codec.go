@@ -57,7 +57,7 @@ func (p *payload) texts() []*string {
 }
 
 // EncodeEvent returns the payload of the event. The payload has everything except the columns Kind, Cluster, ID,
-// Attempt and Time. Equal events give equal bytes.
+// Attempt and Time, and except All and Total, which no stored event has. Equal events give equal bytes.
 func EncodeEvent(ev *job.Event) ([]byte, error) {
 	p := payload{
 		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
@@ -112,7 +112,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 	return nil
 }
 
-// ParseKind returns the kind with a name that job.Kind.String returns.
+// ParseKind returns the kind with a name that job.Kind.String returns. For another name the error wraps ErrCorrupt.
 func ParseKind(name string) (job.Kind, error) {
 	for k := job.Submit; k <= job.Machine; k++ {
 		if k.String() == name {

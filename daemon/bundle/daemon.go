@@ -35,7 +35,7 @@ const (
 // errStatus is the error for an answer whose status is not 200. It does not contain the answer's text.
 var errStatus = errors.New("refused")
 
-// running is a running daemon that receives requests.
+// running adds the answers of a running daemon to a bundle. token is the daemon's admin token, "" if it cannot be read.
 type running struct {
 	*gatherer
 	url, token string
@@ -111,7 +111,7 @@ func (d *running) answer(ctx context.Context, name, path string) {
 	d.files[name] = content
 }
 
-// views adds the queues and their models.
+// views adds the queues, and the models of the first maxQueues of them.
 func (d *running) views(ctx context.Context) {
 	content, err := d.get(ctx, "/v1/queues")
 	var queues wire.Queues

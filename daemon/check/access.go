@@ -25,7 +25,8 @@ const (
 	maySearch = 1
 )
 
-// findAccount looks up the other user, and checks whether this user can read the configuration file.
+// findAccount looks up the second user (Options.As), if there is one, and checks whether that user can read the
+// configuration file.
 func (c *checker) findAccount() {
 	if c.opts.As == "" {
 		return

@@ -16,8 +16,9 @@ import (
 // Status is the result of a check.
 type Status string
 
-// These are the results of a check. If a report has a result Failed, the daemon would not start, or would receive
-// nothing from a source.
+// These are the results of a check. Failed means that the daemon would not start, or that it could not use a log, a
+// scheduler or a file of history, now or after the next rotation. Warning means that the daemon would work, but that
+// something may be wrong.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
@@ -32,7 +33,7 @@ type Finding struct {
 	// About is the subject: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
 	About string `json:"about"`
 	Text  string `json:"text"`
-	// Hint is advice to the administrator. It is empty if the check passed.
+	// Hint is advice to the administrator. It is empty if the check passed, or if there is no advice.
 	Hint string `json:"hint,omitempty"`
 }
 

@@ -120,7 +120,8 @@ func (o *Cluster) attributes(of *clusterReadings) {
 	}
 }
 
-// suggest recommends additional sources. docs/formats lists the formats that report a job only at its end.
+// suggest recommends additional sources and better settings. docs/formats lists the formats that report a job only at
+// its end.
 func (o *Cluster) suggest(of *clusterReadings) {
 	has := func(format string) bool {
 		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })

@@ -172,9 +172,9 @@ func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	return 0, lines, nil
 }
 
-// eachLine passes each line to do until do returns an error. Of a line that is too long it passes the beginning, and
-// long is true. If the part begins in the middle of a file, eachLine passes the file's header to header, and the line
-// numbers are 0.
+// eachLine calls the function do with each line, and returns the first error of do. Of a line that is too long it
+// passes the beginning, and long is true. If the part begins in the middle of a file, eachLine first calls the function
+// header with the lines of the file's header, and the line numbers are 0.
 func (p *part) eachLine(header func(line []byte) bool,
 	do func(number int64, line []byte, long bool) error) (err error) {
 	file, err := os.Open(p.Path)
@@ -229,7 +229,8 @@ func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), long, nil
 }
 
-// skipTo passes the file's header to header, because a parser may need it. Then it moves to an offset.
+// skipTo calls the function header with the first lines of the file until it returns false, because a parser may need
+// them. Then it moves to an offset.
 func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
 	head := bufio.NewScanner(io.NewSectionReader(file, 0, 1<<16))
 	for head.Scan() && header(head.Bytes()) {

@@ -239,9 +239,9 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 }
 
 // written returns by how much the time of the last record is after the modification time of the file. It returns 0 if
-// that does not prove that the clocks disagree, in four cases: the difference is small; no zone explains it, so it
-// comes from one odd record or from a copied file; the format does not write lines when things happen; or lines without
-// a job follow the record, so that the file may rightly be newer, and no zone explains the difference.
+// that does not prove that the clocks disagree, in four cases: the difference is small; it is larger than that of any
+// two zones, so it comes from one odd record or from a copied file; the format does not write lines when things happen;
+// or lines without a job follow the record, so that the file may rightly be newer, and no zone explains the difference.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {

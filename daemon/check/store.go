@@ -97,7 +97,8 @@ func existing(dir string) (string, error) {
 	}
 }
 
-// database reports the version of the database and which process has it open.
+// database reports the size of the database file, copies of it that were set aside after damage, whether the second
+// user may use it, and whether a daemon has it open.
 func (c *checker) database(path string) {
 	info, err := os.Stat(path)
 	switch {

@@ -74,7 +74,8 @@ const (
 	maxShape    = 120
 )
 
-// seen records which details the jobs had.
+// seen has the attributes of one job. eligible is true if a record has its eligible time, or shows that it was held or
+// released.
 type seen struct {
 	job.Attributes
 	eligible bool

@@ -16,8 +16,8 @@ import (
 //   - Below the lowest quantile the line continues with the slope between the lowest quantile and the median, down
 //     to a wait of 0. The rest of the probability is the probability of a start at once.
 //   - Above the highest quantile the probability of a longer wait is a power of wait + 60 s. The exponent is derived
-//     from the two highest quantiles. It is at least 1, and at most the exponent with which the log-normal piece from
-//     the median to the highest quantile would continue.
+//     from the two highest quantiles. It is at least 1, but never more than the exponent with which the log-normal
+//     piece from the median to the highest quantile would continue.
 //   - If the upper quantiles are infinite, waits above the highest finite quantile are known only to be longer.
 //   - A start within a Closure is moved to the end of the closure.
 //

@@ -21,8 +21,8 @@ func Closed(k modelstore.Key, outcome string) []modelstore.Key {
 	return []modelstore.Key{submit, end}
 }
 
-// Join returns the keys of the journal, and the keys of the ledger that the journal does not have. They are ordered
-// by attempt and then by kind.
+// Join returns the keys of the journal, and the keys of the ledger that the journal does not have. They are ordered by
+// attempt and then by kind. Join may change the slice journal.
 func Join(journal, ledger []modelstore.Key) []modelstore.Key {
 	n := len(journal)
 	for _, l := range ledger {
