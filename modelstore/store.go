@@ -230,8 +230,9 @@ type RowQuery struct {
 // Store keeps persistent data. It is safe for concurrent use. Its errors wrap ErrFull, ErrCorrupt, ErrReadOnly or
 // ErrClosed if one of them is the cause.
 type Store interface {
-	// Commit stores b in one transaction, whole or not at all. An empty batch changes nothing. If Commit fails,
-	// nothing of b is stored, and the same batch may be committed again.
+	// Commit stores b in one transaction, whole or not at all. An empty batch changes nothing. If Commit fails, nothing
+	// of b is stored, unless the store is on a server that failed during the commit (see package postgres). In both
+	// cases the same batch may be committed again.
 	//
 	// The Seqs of b.Entries must be consecutive and continue after the last Commit. Otherwise Commit returns a
 	// *SeqError, so that a lost batch is noticed. b may begin with entries that are stored already. An entry with a

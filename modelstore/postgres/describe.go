@@ -10,7 +10,8 @@ import (
 )
 
 // Describe describes the database at url and its spaces. Daemons may use the database meanwhile. Describe counts the
-// contents, which takes long for a large store.
+// contents, which takes long for a large store. If the database has no tables of waitcast, Schema is 0 and there are no
+// spaces.
 func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	opts := Options{ReadOnly: true}.withDefaults()
 	pool, err := connect(ctx, url, opts)

@@ -161,7 +161,8 @@ func makeSpaceTable(ctx context.Context, tx pgx.Tx, space int32) (there bool, er
 	return true, nil
 }
 
-// makeMonth creates the table of a month, unless ledger_N_rest of the space has rows of the month.
+// makeMonth creates the table of a month, unless ledger_N_rest of the space has rows of the month. The month with the
+// last instant that can be stored gets no table. made is true if the table was created.
 func makeMonth(ctx context.Context, tx pgx.Tx, space int32, m month) (made bool, err error) {
 	begin, end := m.begin(), (m + 1).begin()
 	if end == modelstore.MaxTime().UnixNano() { // no half-open range contains the last instant

@@ -267,8 +267,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, s.opts.Timeout, fmt.Errorf("no answer within %v", s.opts.Timeout))
 }
 
-// Close implements modelstore.Store. It waits for running operations, and releases the lease. A running Replay, Rows
-// or Changed ends with ErrClosed.
+// Close implements modelstore.Store. It waits for running operations, and releases the lease. A running Replay, Rows,
+// HistoryChunks or Changed ends with ErrClosed.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// MakeChunk returns chunk n of a part of a history. The chunk has size bytes, which differ from the bytes of every
-// other chunk.
+// MakeChunk returns chunk n of a part of a history. The chunk has size bytes, or more if size is too small for the key
+// in them. They differ from the bytes of every other chunk.
 func MakeChunk(cluster, id, part string, n, size int) modelstore.HistoryChunk {
 	data := fmt.Appendf(nil, "%s/%s/%s/%d ", cluster, id, part, n)
 	for i := len(data); i < size; i++ {

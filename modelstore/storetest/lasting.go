@@ -361,7 +361,7 @@ func closed(t *testing.T, p Place) {
 }
 
 // concurrent proves, with the race detector, that readers see only whole commits while a writer is busy. Each commit
-// changes journal and checkpoint together.
+// changes journal, ledger, checkpoint and snapshot together.
 func concurrent(t *testing.T, p Place) {
 	s := open(t, p)
 	const commits, each = 150, 4

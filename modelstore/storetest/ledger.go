@@ -161,7 +161,7 @@ func rowsOfManyMonths(t *testing.T, p Place) {
 	equal(t, "rows again", len(Rows(t, s, modelstore.RowQuery{Until: until.Add(1)})), 5)
 }
 
-// everything returns a batch with one value of each kind.
+// everything returns a batch with values of every kind.
 func everything() modelstore.Batch {
 	return modelstore.Batch{
 		Entries: MakeEntries(1, 700), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}, Snapshot: MakeSnapshot(700),
