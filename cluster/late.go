@@ -67,8 +67,8 @@ func (j *Job) recorded() job.Attributes {
 }
 
 // complete applies a record of a job that has left. It does so if too little was known when the job left, and if the
-// record belongs to the same attempt. The change is then an update of a job that is gone: Before and After are the
-// job as it was when it left.
+// record belongs to the same attempt. The change is then an update of a job that is gone: Before is the job as it was
+// when it left, After is that job with the new attributes.
 func (f fold) complete(ev job.Event) Verdict {
 	l, ok := f.left[ev.ID]
 	if !ok || l.Job == nil || !l.isOf(&ev) {

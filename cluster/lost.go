@@ -42,8 +42,8 @@ func (f fold) expire(ev *job.Event) {
 	}
 }
 
-// lose removes a running job without a record of its end. at is the time at which the loss was noticed. ended is the
-// assumed end.
+// lose removes a running job without a record of its end. at is the time at which the loss was noticed, or the end of
+// the grace. ended is the assumed end.
 func (f fold) lose(j *Job, at, ended time.Time) {
 	ev := job.Event{
 		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,

@@ -243,7 +243,7 @@ func (f fold) justRequeued(ev *job.Event) bool {
 }
 
 // unseen enqueues a job that has no earlier record, from a record that has its submission. It returns false if the
-// record has none, or if the job has left. An element of a waiting array needs no such record.
+// record has none, or if the job has left. For an element of a waiting array the record needs no submission.
 func (f fold) unseen(ev job.Event) bool {
 	if ev.Times.Submit.IsZero() && !f.countedOut(ev.ID) {
 		return false

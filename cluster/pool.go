@@ -94,9 +94,9 @@ type Pool struct {
 	Source string
 	// Own has the capacity of the nodes of a queue, for queues that cannot use all nodes of the pool.
 	Own map[string]Vector
-	// Total is the configured or reported capacity, including nodes that are down or in an outage. It is 0 in a
-	// dimension without such a value. OwnTotal is such a capacity of the nodes of a queue, for queues that cannot use
-	// all nodes.
+	// Total is the configured or reported capacity, including nodes that are down or in an outage; 0 in a dimension
+	// means that none is known. OwnTotal has the same capacity of the nodes of a queue, for queues that cannot use all
+	// nodes.
 	Total    Vector
 	OwnTotal map[string]Vector
 	// Outages reduce the capacity now or later; sorted by their beginnings.
@@ -177,7 +177,7 @@ func (p *Pool) Known(queue string, d Dimension) (amount int64, known bool) {
 }
 
 // Grown returns the pool. If the pool's size is known only from its use and the job is larger, it returns a copy that
-// is enlarged to the job's size.
+// is enlarged to the job's size. It never enlarges memory, nor a pool that has had no use yet.
 func (p *Pool) Grown(a *job.Attributes) *Pool {
 	d := p.Dimension(a)
 	size := p.Size(a, d)

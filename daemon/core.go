@@ -34,7 +34,7 @@ type core interface {
 	// failed returns the channel that receives an error if the core cannot continue.
 	failed() <-chan error
 	// idle returns how long the core has not done work that is due. It returns 0 while the core waits for a database
-	// that fails.
+	// that fails, and once drain was called.
 	idle() time.Duration
 	// drain stops reading, saves the state and closes the database. A second call has no effect.
 	drain() error

@@ -192,7 +192,8 @@ func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues
 	return bulk.View(), <-failed
 }
 
-// each opens the sources in turn. For each source it calls step until step returns io.EOF.
+// each opens the sources in turn, and calls the function step with each until step returns io.EOF. Any other error ends
+// the reading.
 func (o *oneShot) each(step func(*source.Reader) error) error {
 	for _, s := range o.sources {
 		r, err := source.Open(s, nil, time.Now, tail.Options{Log: o.log})

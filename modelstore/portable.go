@@ -25,7 +25,7 @@ type Portable interface {
 	// Load stores b in one transaction. It differs from Commit as follows. The numbers of b.Entries must rise but may
 	// have gaps. Entries with numbers up to the store's LastSeq are ignored. Afterwards LastSeq is at least to.LastSeq.
 	// If b.BadLines is not empty, it replaces all stored bad lines, and their count becomes to.BadLines, but at least
-	// the number of these lines. Otherwise the count is unchanged.
+	// the number of these lines. If b.BadLines is empty, the stored bad lines and their count stay.
 	Load(ctx context.Context, b Batch, to Position) error
 }
 

@@ -37,7 +37,7 @@ func (q *Sequencer[T]) Add(change T) (now bool) {
 // Open records that a job is submitted at the open instant, for a caller that keeps the submission itself.
 func (q *Sequencer[T]) Open(id uint64) { q.open[id] = true }
 
-// Each calls apply with the pending changes, the submissions first, and keeps them.
+// Each calls the function apply with the pending changes, the submissions first, and keeps the changes.
 func (q *Sequencer[T]) Each(apply func(T)) {
 	for _, submissions := range [...]bool{true, false} {
 		for _, change := range q.deferred {
@@ -48,7 +48,7 @@ func (q *Sequencer[T]) Each(apply func(T)) {
 	}
 }
 
-// EndInstant calls apply with the pending changes like Each, drops them, and begins the next instant.
+// EndInstant calls the function apply like Each, drops the pending changes, and begins the next instant.
 func (q *Sequencer[T]) EndInstant(apply func(T)) {
 	q.Each(apply)
 	clear(q.deferred)

@@ -73,9 +73,10 @@ func (u *Usage) Decay(seconds float64) {
 func (u *Usage) Grow(owner int32, rate, seconds float64) { u.add(owner, rate*u.counted(seconds)) }
 
 // GrowAt adds the usage of a job that ran for the given number of seconds. `after` is the time in seconds from the last
-// computation to the end of the job. A Decay over the whole time to the next computation must follow it. GrowAt reverts
-// the part of that decay that belongs to the periods before the job's end. Slurm counts the usage between its last
-// computation and the job's end only if it enforces limits (only then does acct_policy.c call the priority plugin).
+// computation to the end of the job. A Decay over the whole time from the last to the next computation must follow the
+// call. GrowAt reverts the part of that decay that belongs to the periods before the job's end. Slurm counts the usage
+// between its last computation and the job's end only if it enforces limits (only then does acct_policy.c call the
+// priority plugin).
 func (u *Usage) GrowAt(owner int32, rate, seconds, after float64) {
 	whole := math.Floor(after/u.period) * u.period
 	rest := math.Min(seconds, after-whole)

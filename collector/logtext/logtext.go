@@ -91,8 +91,8 @@ type Day struct {
 const nearSlack = 60
 
 // Near sets the present time, which resolves local times that occur twice when clocks are set back. Of the two instants
-// of such a time, the one that is nearest to now and not later than now counts. The zero time means that now is
-// unknown.
+// of such a time, the one that is nearest to now and not later than now counts, or the first if both are later. The
+// zero time means that now is unknown.
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
 // After sets the newest instant of earlier lines. It resolves local times that occur twice, if Near is unset: of the

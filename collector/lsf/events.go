@@ -36,8 +36,8 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 	return nil, silent(kind), nil
 }
 
-// silent reports whether a type of record is ignored, because it is not about jobs or because other records have its
-// information about them.
+// silent reports whether a type of record is ignored, because its records are not about jobs, or because other records
+// report the same.
 func silent(kind []byte) bool {
 	switch string(kind) {
 	// JOB_START reports the start.

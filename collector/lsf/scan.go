@@ -165,7 +165,7 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-// skipStrings skips all strings up to the next number. They are optional, and each version has more of them.
+// skipStrings skips all strings up to the next number. They are optional, and newer versions have more of them.
 func (s *scanner) skipStrings(field string) {
 	for s.isString() {
 		s.str(field)

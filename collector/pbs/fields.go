@@ -268,7 +268,8 @@ func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	return at, checkOrder(t)
 }
 
-// firstOf returns the instant if the record has it, otherwise the alternative.
+// firstOf returns unix if it is positive, that is, if the record has this time. If not, it returns the parameter
+// otherwise.
 func firstOf(unix, otherwise int64) int64 {
 	if unix > 0 {
 		return unix

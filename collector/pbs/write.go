@@ -107,7 +107,7 @@ func (r *Record) appendRequest(dst []byte) []byte {
 	return dst
 }
 
-// appendKey appends "key=". It puts a space before it unless it is the message's first key.
+// appendKey appends "key=". It puts a space before the key, unless the key is the first of the message.
 func appendKey(dst []byte, key string) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != ';' {
 		dst = append(dst, ' ')

@@ -157,9 +157,9 @@ func ended(failed int64) bool {
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome emits the events of a record. The event time is the end of the job in the record, otherwise at, the time at
-// which the record was written. If both are zero, there are no events. An update precedes an end, because only an
-// update replaces the queue and the size of an earlier attempt.
+// outcome emits the events of a record. The event time is the end of the job in the record. If the record has no end,
+// it is the parameter at, the time at which the record was written; zero if unknown. If both are zero, there are no
+// events. An update precedes an end, because only an update replaces the queue and the size of an earlier attempt.
 func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {

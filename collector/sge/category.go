@@ -50,9 +50,9 @@ func isNumber(b []byte) bool {
 	return len(b) > points && points <= 1
 }
 
-// timeLimit returns the wall-clock limit in a category, 0 if it has none. It is h_rt, at which the job is killed,
-// otherwise s_rt, at which the job is warned. Both are among the requests of -l, separated by commas. Requests after
-// -soft are no limits: Grid Engine 8.1.9 lets such a job continue.
+// timeLimit returns the wall-clock limit in a category, 0 if it has none. It is h_rt, at which the job is killed.
+// Without h_rt it is s_rt, at which the job is warned. Both are among the requests of -l, separated by commas. Requests
+// after -soft are no limits: Grid Engine 8.1.9 lets such a job continue.
 func timeLimit(category []byte) time.Duration {
 	if i := bytes.Index(category, []byte("-soft ")); i == 0 || i > 0 && category[i-1] == ' ' {
 		category = category[:i]

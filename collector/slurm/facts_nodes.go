@@ -216,7 +216,8 @@ func allowed(text []byte) (may, not []string) {
 	return slices.Compact(may), slices.Compact(not)
 }
 
-// flags returns the words of a list, sorted and without values such as that of PURGE_COMP=00:05:00.
+// flags returns the words of a list, sorted. Of a word with a value, such as PURGE_COMP=00:05:00, it returns the part
+// before the "=".
 func flags(text []byte) (words []string) {
 	for word := range strings.SplitSeq(string(text), ",") {
 		if word, _, _ = strings.Cut(strings.TrimSpace(word), "="); word != "" && word != "(null)" {

@@ -24,7 +24,7 @@ const maxAnswer = 2 << 30
 // an answer lacks slurmctld's time.
 const clockSkew = 30 * time.Second
 
-// Rest polls slurmrestd for the jobs, in place of squeue. The events are the same, see Snapshot. It is not safe for
+// Rest polls slurmrestd for the jobs, in place of squeue. The events are those of Snapshot. It is not safe for
 // concurrent use.
 type Rest struct {
 	client   *restClient

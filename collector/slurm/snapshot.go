@@ -12,7 +12,8 @@ import (
 )
 
 // settle is the minimum age of a change that a snapshot reports. Newer changes are left to the log, which has them with
-// milliseconds and may be slightly behind. Attributes of jobs that the log has reported are passed on at once.
+// milliseconds and may be slightly behind. Without a log (SnapshotConfig.Alone), submissions and starts are reported at
+// any age. Attributes of jobs that the log has reported are passed on at once.
 const settle = 2 * time.Second
 
 // Live has the state of a job in the picture of the cluster.
@@ -156,8 +157,8 @@ type comparison struct {
 	events []job.Event
 }
 
-// emit adds an event to the answer. The number of waiting tasks in it agrees with the picture. If the log reports more
-// starts before the event is applied, the fold subtracts these tasks (job.Event.Total). It subtracts none if the
+// emit adds an event to the answer. If the event has a number of waiting tasks, emit also sets job.Event.Total, so that
+// the fold subtracts the tasks whose starts the log reports before the event is applied. It does not set Total if the
 // snapshot itself reports new tasks of the array, because these may be the same tasks.
 func (c *comparison) emit(ev job.Event) {
 	live, known := c.picture[ev.ID]

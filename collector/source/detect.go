@@ -91,8 +91,8 @@ func (d *detector) ended(path string) {
 	}
 }
 
-// try parses the sample with every other format. If some find events, the problem names the one that finds most.
-// Otherwise the next trial waits until twice as many lines were without a job.
+// try parses the sample with every other format. If some find events, the problem names the one that finds most. If
+// none finds events, the next trial waits until twice as many lines were without a job.
 func (d *detector) try(path string) {
 	best, most := "", 0
 	for _, f := range d.cfg.Others {

@@ -32,7 +32,7 @@ type savedAs struct {
 }
 
 // withNewest returns the checkpoint. If clocks go back near the newest instant, that instant is added to the
-// checkpoint. Otherwise a restart in an hour that occurs twice could change how the log is read.
+// checkpoint. Without it, a restart in an hour that occurs twice could change how the log is read.
 func (r *Reader) withNewest(checkpoint []byte) []byte {
 	const about = 25 * time.Hour
 	if r.newest.IsZero() || len(checkpoint) == 0 {

@@ -34,8 +34,8 @@ type Answer struct {
 	// Notes say what a usable answer lacks: facts that are not supported, and queries that failed. Each is logged when
 	// it is new.
 	Notes []error
-	// Err is nil if the answer can be used. If the call failed, it is a *CallError, otherwise the error in the
-	// output.
+	// Err is nil if the answer can be used. If the call failed, Err is a *CallError. If the output cannot be used, Err
+	// is the error in the output.
 	Err error
 }
 
@@ -126,7 +126,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	}
 }
 
-// Close does nothing. It exists because readers of sources have it.
+// Close does nothing. It exists because a Poller is used like the readers of logs.
 func (p *Poller) Close() error { return nil }
 
 // await waits until polling may begin (Ready). The first call is due then. For a later call await waits until the call
@@ -262,7 +262,7 @@ func (p *Poller) note(notes []error) {
 }
 
 // reasonOf returns the reason of the problem that a failed call causes: Missing if the call could not be started,
-// otherwise Unreadable. Both keep the source from being read until somebody fixes it.
+// otherwise Unreadable. Both keep the source from being read until somebody mends the cause.
 func reasonOf(err error) tail.Reason {
 	var call *CallError
 	if errors.As(err, &call) && call.Reason == FailedStart {

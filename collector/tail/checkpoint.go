@@ -86,8 +86,8 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 	return &c, nil
 }
 
-// encode returns the current position as a checkpoint. It leaves out files from which nothing was read, because a file
-// that is in no checkpoint is read from its beginning.
+// encode returns the current position as a checkpoint. It leaves out unfinished files from which nothing was read,
+// because a file that is in no checkpoint is read from its beginning.
 func (t *Tailer) encode() ([]byte, error) {
 	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since,
 		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []filePosition{}}

@@ -56,7 +56,7 @@ func (t *Tailer) scanListing() listing {
 	return now
 }
 
-// after sets begun of each file, from the sizes in an earlier listing of the same names.
+// after sets the field begun of each file by the file's size in former, an earlier listing of the same files.
 func (l *listing) after(former *listing) {
 	for i := range l.files {
 		l.files[i].begun = former.files[i].st.size > 0

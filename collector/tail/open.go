@@ -99,7 +99,7 @@ func (t *Tailer) mayBegin(f *file, data []byte) bool {
 }
 
 // unrotated is called after the first read from f. It reports whether the names are still those of the last listing,
-// and the files before f have nothing new. Otherwise Path may have been copied and truncated meanwhile, and the copy
+// and the files before f have nothing new. If not, Path may have been copied and truncated meanwhile, and the copy
 // contains lines that come before the bytes just read. Late lines of predecessors delay f for at most maxSpins calls.
 func (t *Tailer) unrotated(f *file) bool {
 	if !f.cand.primary {

@@ -61,10 +61,11 @@ func (t *Tailer) void() {
 	}
 }
 
-// order sorts the files into reading order, in a directory by name. Otherwise, files from which something was read keep
+// order sorts the files into reading order, in a directory by name. Rotated files from which something was read keep
 // the order in which their reading began, because a late line changes the modification time. Open files without a name
-// also keep their place, because their last known name is out of date. Each other file is placed after the last file
-// that comes before it.
+// also keep their place, because their last known name is out of date. Each other rotated file is placed after the last
+// file that comes before it. Then order moves the unopened files at the end to the queue, and limits the list of
+// finished files.
 func (t *Tailer) order() {
 	if t.dir {
 		slices.SortStableFunc(t.files, func(a, b *file) int { return cmp.Compare(key(a.cand.path), key(b.cand.path)) })

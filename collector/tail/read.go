@@ -134,7 +134,8 @@ func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	}
 }
 
-// long skips a line that is longer than MaxLine. data is the beginning of the line.
+// long skips a line that is longer than MaxLine, as soon as the file has the end of the line; in one-shot mode the end
+// of the file suffices. data is the beginning of the line.
 func (t *Tailer) long(f *file, data []byte) {
 	end, found, err := newline(f.src, max(f.Offset+int64(len(data)), f.long))
 	if err != nil {

@@ -125,8 +125,8 @@ func (a *account) allowed(path string, want fs.FileMode) error {
 // path.
 type accessHinter func(path, who string, err error) string
 
-// readable adds a finding: whether this process and the other user can read a file or folder. This process tries to
-// open it; the result reports whether it could.
+// readable adds a finding: whether this process and the other user can read a file or folder. For this process it tries
+// to open the file or folder, and it returns whether that was possible.
 func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
 	f, readable := c.access(path, folder, letRead)
 	c.add("log.readable", f.Status, about, f.Hint, "%s", f.Text)

@@ -75,8 +75,8 @@ func parseACL(attribute []byte) (acl, error) {
 	return l, nil
 }
 
-// readACL reads one of the two lists of a file. The result there is false if the file has no such list or the file
-// system has no lists.
+// readACL reads one of the two lists of a file. If the file has no such list or the file system has no lists, the
+// second result is false and there is no error.
 func readACL(path, name string) (l acl, there bool, err error) {
 	buffer := make([]byte, 4096)
 	n, err := syscall.Getxattr(path, name, buffer)

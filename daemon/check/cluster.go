@@ -20,13 +20,14 @@ type Cluster struct {
 	WithoutLimit float64 `json:"without_limit"`
 	// Largest is the size of the largest job.
 	Largest int `json:"largest"`
-	// Missing are attributes that hardly any job has, with the effect of their absence on forecasts.
+	// Missing are attributes that fewer than half of the jobs have, with the effect of their absence on forecasts.
 	Missing []Missing `json:"missing"`
 	// Suggestions are changes that would improve forecasts.
 	Suggestions []string `json:"suggestions"`
 }
 
-// Missing is an attribute that hardly any job has.
+// Missing is an attribute that fewer than half of the jobs have. Share is the share of the jobs that have it. Loses is
+// the effect of its absence on forecasts.
 type Missing struct {
 	Attribute string  `json:"attribute"`
 	Share     float64 `json:"share"`
@@ -90,7 +91,7 @@ func (o *Cluster) queues(of *clusterReadings) {
 	}
 }
 
-// attributes finds the attributes that hardly any job has.
+// attributes computes WithoutLimit, and finds the attributes that fewer than half of the jobs have (hardly).
 func (o *Cluster) attributes(of *clusterReadings) {
 	n := map[string]int{}
 	for _, j := range of.jobs {

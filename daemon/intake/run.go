@@ -214,7 +214,7 @@ func (r *run) readFile(ctx context.Context, name string, from io.ReadCloser) err
 	return nil
 }
 
-// firstOf returns the first message about a file.
+// firstOf returns the first message about a bad line of a file.
 func (r *run) firstOf(name string) string {
 	for _, b := range r.badKept {
 		if b.Path == name {

@@ -57,7 +57,8 @@ func New(log *zap.Logger) *Manager {
 	return m
 }
 
-// Start calls start. Until start returns, it reports the status `doing` and extends the start timeout.
+// Start calls the function start and returns its error. Meanwhile it reports the status `doing` and extends the start
+// timeout. After an error it reports the error as the status.
 func (m *Manager) Start(doing string, start func() error) error {
 	message := fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=%s", extendBy.Microseconds(), doing)
 	m.send(message)
@@ -92,7 +93,7 @@ func (m *Manager) Serve(s Service) (stop func()) {
 	}
 }
 
-// Reload calls reload. Meanwhile it reports that the service reloads.
+// Reload calls the function reload. It reports before that the service reloads, and afterwards that it is ready.
 func (m *Manager) Reload(reload func()) {
 	m.send(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, monotonic().Microseconds()))
 	reload()

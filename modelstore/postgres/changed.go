@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Version returns the number of changes that have been made to the space so far. Every transaction that writes
-// (entries, rows, checkpoints, a snapshot, a value, a pruning) increases it.
+// Version returns the number of changes that have been made to the space so far. Every transaction that writes data
+// (also a pruning) increases it. Acquiring, renewing or releasing the lease does not.
 func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	err = s.read(ctx, "version", func(ctx context.Context) error {
 		return s.pool.QueryRow(ctx, "SELECT version FROM waitcast.space WHERE id = $1", s.space).Scan(&version)

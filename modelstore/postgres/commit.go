@@ -118,9 +118,9 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*change) error
 	return s.transact(ctx, doing, nil, fn)
 }
 
-// transact does the same as change, also for batches with bad lines, whose checksum is lines. It stores a token of the
-// transaction, so that a batch is recognized when it is sent again. If lines is nil, the space keeps the token of the
-// earlier transaction.
+// transact does the same as change. For a batch with bad lines, lines is the checksum of these, and transact stores a
+// token of the transaction, so that the batch is recognized when it is sent again. If lines is nil, the space keeps the
+// token of the earlier transaction.
 func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err

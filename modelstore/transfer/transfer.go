@@ -17,8 +17,8 @@ import (
 )
 
 // UnfinishedKey is the key of a value that marks a store as incomplete. The store has the value while data are copied
-// into it, and after an interrupted copy. The value is a checksum of the source's position and values. A daemon must
-// not collect into such a store.
+// into it, and after an interrupted copy. The value is a checksum of the source's last number, number of rows, values
+// and list of histories. A daemon must not collect into such a store.
 const UnfinishedKey = "transfer.unfinished"
 
 // batchSize is the number of entries or rows that are copied in one transaction.
@@ -120,7 +120,7 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	if err != nil {
 		return "", err
 	}
-	if len(histories) > 0 { // otherwise the mark stays equal to the mark of versions without histories
+	if len(histories) > 0 { // without histories the mark equals that of versions that had none
 		h.put(fmt.Sprint(histories))
 	}
 	mark := h.sum()
