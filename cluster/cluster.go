@@ -104,8 +104,8 @@ type Left struct {
 	Attempt int    `json:"attempt,omitempty"`
 	// Submit is the first submission of the job.
 	Submit time.Time `json:"submit"`
-	// At is the time at which the job left. It is the latest of its end, its cancellation and every other instant in
-	// its records.
+	// At is the time at which the job left. It is the end or the cancellation, but not before the start and the
+	// submission.
 	At time.Time `json:"at"`
 	// Began is the time at which its last attempt was submitted or requeued; zero if that attempt never ran.
 	Began time.Time `json:"began,omitzero"`

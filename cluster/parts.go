@@ -196,9 +196,9 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole, After: &next})
 }
 
-// useUp removes an array, because no element waits under the array's own id any more. Its event is a derived Cancel.
-// This is no cancellation, because every element has a record of its own. An array whose log does not count its
-// elements (Grid Engine) is removed with the first element.
+// useUp removes an array, because no element waits under the array's own id any more. The event of the removal is a
+// derived Cancel. This is no cancellation, because every element has a record of its own. An array whose log does not
+// count its elements (Grid Engine) is removed with the first element.
 func (f fold) useUp(whole *Job, at time.Time) {
 	ev := job.Event{
 		Kind: job.Cancel, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Derived: true,

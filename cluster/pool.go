@@ -78,7 +78,7 @@ const (
 // Pool is a set of nodes for which only the jobs of some queues compete. Queues that share a node share the pool.
 type Pool struct {
 	Name string
-	// Queues use the pool; they are sorted. If there are none, the pool serves all queues that have no other pool.
+	// Queues use the pool; they are sorted. Queues that no pool names use the first pool.
 	Queues []string
 	// Has is what jobs can use now, without nodes that are down or in a current outage. Used is what running jobs
 	// hold.

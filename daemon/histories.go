@@ -29,8 +29,8 @@ import (
 // imported.
 func historyFilesKey(cluster string) string { return "history-files/" + cluster }
 
-// histories imports the files of the key history at the start. It delays the followed logs of a cluster if they must
-// come after the cluster's history.
+// histories imports the files of the configuration key history.files at the start. It delays the followed logs of a
+// cluster if they must come after the cluster's history.
 type histories struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc

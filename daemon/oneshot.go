@@ -76,7 +76,7 @@ func skipPolled(cfg *config.Config, log *zap.Logger) (polled string) {
 	return polled
 }
 
-// oneShot reads the logs of one cluster one after the other, in the order of the arguments.
+// oneShot reads the logs of one cluster one after the other, in the order of the arguments or of the configuration.
 type oneShot struct {
 	cluster    pipeline.ClusterConfig
 	sources    []source.Config

@@ -40,8 +40,8 @@ type storeMarker struct {
 	Since time.Time `json:"since"`
 }
 
-// compareStore compares the id of the database with the marker in data_dir, and then makes them equal. If the
-// database is another one, compareStore records a condition.
+// compareStore compares the id of the database with the marker in data_dir, and then makes them equal. If the database
+// is another one, compareStore records a condition. Without data_dir it does nothing.
 func (c *collectingCore) compareStore(ctx context.Context, store modelstore.Store) error {
 	if c.cfg.DataDir == "" {
 		return nil

@@ -10,8 +10,8 @@ var (
 	// ErrFull means that the disk is full. Nothing was stored. The daemon can still answer requests, and the Commit
 	// can be repeated.
 	ErrFull = errors.New("no room left")
-	// ErrCorrupt means that the stored data are damaged. Close the store and open it again: opening checks the store,
-	// sets it aside if necessary, and creates a new one, which is filled from the logs.
+	// ErrCorrupt means that the stored data are damaged. If the store is a file, close it and open it again: opening
+	// checks the store, sets it aside if necessary, and creates a new one, which is filled from the logs.
 	ErrCorrupt = errors.New("stored data are damaged")
 	// ErrReadOnly means that the store cannot be written.
 	ErrReadOnly = errors.New("not writable")

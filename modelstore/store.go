@@ -32,8 +32,8 @@ type Entry struct {
 	Event  job.Event
 }
 
-// Key identifies one event of a job in the store, so that a record that is read twice differs from a record of a job id
-// that is used again.
+// Key identifies one event of a job in the store. By it, a record that is read twice is distinguished from a record of
+// a later job with the same id.
 type Key struct {
 	Attempt int
 	Kind    job.Kind

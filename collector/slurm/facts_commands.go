@@ -71,7 +71,7 @@ func settings(output []byte) []entry {
 	return []entry{{number: 1, record: func(key string) []byte { return values[key] }}}
 }
 
-// cellsRecord returns a record of values in the order of their names.
+// cellsRecord returns a record in which each value has the name at the same place in names.
 func cellsRecord(names []string, values [][]byte) record {
 	return func(key string) []byte {
 		for i, name := range names {

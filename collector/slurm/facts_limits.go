@@ -94,8 +94,9 @@ type limitSet map[string]*job.Limit
 // newLimitSet returns an empty set for an owner.
 func newLimitSet(owner job.Limit) limitSet { return limitSet{"": &owner} }
 
-// add parses a list of bounds. It calls set for the limit of the key "" with the amounts that are not for one type of
-// GPU, and for the limit of each type of GPU with the number of these GPUs.
+// add parses a list of bounds. It calls the function set for the limit of the key "" with the amounts that are not for
+// one type of GPU, and for the limit of each type of GPU with the number of these GPUs. It adds missing limits of
+// types.
 func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Amounts)) error {
 	b, err := boundsOf(field, text)
 	set(s[""], b.Amounts)

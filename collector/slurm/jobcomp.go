@@ -32,8 +32,8 @@ type jobcompParser struct {
 	common
 	record  jobcompRecord
 	pending []byte
-	// now is the time at which the line was written, if it is known. newest is the newest end in earlier lines. A
-	// record's end is compared with both.
+	// now is the time at which the line was written, if it is known. newest is the newest end in earlier lines. Both
+	// resolve an end at a local time that occurs twice (endTime).
 	now, newest time.Time
 }
 

@@ -405,8 +405,8 @@ func (p *sacctParser) priority() (int64, error) {
 	return n, nil
 }
 
-// size sets the processors, nodes, memory and GPUs of a. It reads each amount from the first of the given columns that
-// has a value.
+// size sets the processors, nodes, memory and GPUs of the attributes a. It reads each amount from the first of the
+// given columns that has a value.
 func (p *sacctParser) size(a *job.Attributes, ran bool, cpus [3]column, nodes, tres [2]column) error {
 	f := &p.fields
 	n, err := firstCount("CPUS", f[cpus[0]], f[cpus[1]], f[cpus[2]])

@@ -110,8 +110,8 @@ type row struct {
 // squeueParser reads the output of the call.
 type squeueParser struct{ common }
 
-// rows parses an output. Bad lines are left out and passed to bad with their numbers. The rows are sorted by
-// submission.
+// rows parses an output. Bad lines are left out, and passed to the function bad with their numbers. The rows are sorted
+// by submission.
 func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, err error)) (rows []row, lines int) {
 	for line := range bytes.Lines(output) {
 		lines++

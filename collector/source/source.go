@@ -64,7 +64,7 @@ type Delivery struct {
 	Bad    []BadLine
 	// Problems are about files rather than lines.
 	Problems []tail.Problem
-	// Standing lists the problems that keep the source from being read as of this delivery.
+	// Standing lists the problems that keep the source from being read at the time of this delivery.
 	Standing []tail.Problem
 	// Lines is the number of lines read.
 	Lines int

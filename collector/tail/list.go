@@ -24,7 +24,7 @@ type candidate struct {
 // key returns the name by which files of a directory are ordered.
 func key(path string) string { return strings.TrimSuffix(filepath.Base(path), gzipSuffix) }
 
-// listing is one listing of the files. bad are names that cannot be used.
+// listing is one listing of the files. bad has the problems of configured paths that cannot be used.
 type listing struct {
 	files []candidate
 	bad   []Problem

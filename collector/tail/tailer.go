@@ -329,7 +329,7 @@ func (t *Tailer) empty(f *file) bool {
 }
 
 // listedSince reports whether the last listing was made after f had content, and f has not changed since then. If so,
-// everything that was written before f was listed too.
+// that listing has every file that was written to before f.
 func (t *Tailer) listedSince(f *file) bool {
 	if f.cand.primary || !f.bound || !f.cand.begun {
 		return false

@@ -45,7 +45,7 @@ type gatherer struct {
 	notes []string
 }
 
-// Manifest describes a bundle.
+// Manifest describes a bundle: when and by which build it was made, and what is missing in it (Notes).
 type Manifest struct {
 	Made    time.Time         `json:"made"`
 	Version string            `json:"version"`

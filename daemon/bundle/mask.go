@@ -125,7 +125,7 @@ func kept(member string) bool {
 	return false
 }
 
-// word matches the texts that may stay as they are in the members that kept names.
+// word matches the texts that may stay as they are, if they are values of a member for which kept returns true.
 var word = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.+ -]{0,63}$`)
 
 // value masks an answer. It keeps numbers, instants and truth values. It replaces names by pseudonyms, whose kind

@@ -161,8 +161,8 @@ func holder(path string) (pid int, held bool) {
 	return who.PID, true
 }
 
-// address reports whether the daemon can listen on the address. It may do so later if a waitcastd listens there now.
-// Another program on the address is a failure.
+// address reports whether the daemon can listen on the address. It is no failure if a running waitcastd listens there
+// now, but any other program is one.
 func (c *checker) address(ctx context.Context) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.cfg.Listen)

@@ -96,7 +96,7 @@ type trial struct {
 	now   time.Time
 	jobs  map[string]*seen
 	kinds map[job.Kind]int
-	// last is the time of the last record of a job. lastTells is true if no line followed that record.
+	// last is the time of the last record of a job. lastTells is true if no line without an event followed that record.
 	last      time.Time
 	lastTells bool
 	offset    time.Duration // the key clock_offset of the source

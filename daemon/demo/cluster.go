@@ -39,8 +39,8 @@ func queueOf(limit time.Duration) string {
 }
 
 // policy returns the policy of the simulated cluster: jobs start in the order of their queues' priority, with EASY
-// backfilling. The priority of a job rises while it waits: 12 hours of waiting count more than the difference between
-// two queues.
+// backfilling. The priority of a job rises while it waits: 12 hours of waiting count as much as the difference between
+// the queues short and long.
 func policy() *simulator.Priority {
 	return &simulator.Priority{
 		WeightQueue: 1, WeightAge: 1, MaxAge: (18 * time.Hour).Seconds(), Every: 60, Backfill: simulator.BackfillEASY,

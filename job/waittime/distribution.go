@@ -254,8 +254,9 @@ func (d *Distribution) Rest(waited float64) []float64 {
 // times, with 0.999 they are 2.0 and 1.6 times the sums.)
 const meanLevel = .975
 
-// Mean returns the mean wait in seconds. Waits beyond the level 0.975 are replaced by the quantile at that level. It
-// returns +Inf if a quantile is infinite.
+// Mean returns the mean wait in seconds. Waits beyond the level 0.975 are replaced by the quantile at that level. If
+// there are no closures and the highest level is above 0.975, it takes the place of 0.975. It returns +Inf if a
+// quantile is infinite.
 func (d *Distribution) Mean() float64 {
 	if d.never < 1 {
 		return math.Inf(1)

@@ -52,8 +52,8 @@ const ScoredNever = 365 * 86400
 // Longest.
 func IsNever(seconds float64) bool { return !(seconds < 9*365*86400) }
 
-// SizeClasses returns the size classes in which forecasts are scored, as ranges of processors. A class covers three
-// powers of two. The slice is new.
+// SizeClasses returns the size classes in which forecasts are scored, as ranges of processors. Each class between the
+// first and the last covers three powers of two. The slice is new.
 func SizeClasses() []string { return []string{"1", "2-8", "9-64", "65-512", "513-4096", "4097+"} }
 
 // SizeClass returns the class of a number of processors. An unknown number, below 1, counts as 1.

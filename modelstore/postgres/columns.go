@@ -20,8 +20,8 @@ type entryColumns struct {
 	cluster, jobID, kind, source, event []string
 }
 
-// packEntries checks entries and returns their columns. The numbers of the entries must be consecutive. If gaps is
-// true, they need only rise.
+// packEntries checks entries and returns their columns. The numbers of the entries must be consecutive or, if gaps is
+// true, rise.
 func packEntries(ctx context.Context, entries []modelstore.Entry, gaps bool) (*entryColumns, error) {
 	n := len(entries)
 	c := &entryColumns{seq: make([]int64, n), attempt: make([]int64, n), turn: make([]int64, n), time: make([]int64, n),

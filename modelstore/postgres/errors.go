@@ -45,7 +45,8 @@ func (e *NoSpaceError) Error() string {
 		e.Place, e.Space)
 }
 
-// explain wraps an error of the driver. The result has advice, and wraps the cause for errors.Is.
+// explain wraps an error of the driver. If diagnose knows the error, the result also has advice, and wraps the cause
+// for errors.Is.
 func explain(place, doing string, err error) error {
 	if err == nil {
 		return nil

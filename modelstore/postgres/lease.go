@@ -145,8 +145,8 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// Release ends the lease, so that the next holder need not wait until it expires. It does nothing if the lease is
-// already lost.
+// Release ends the lease, so that the next holder need not wait until it expires. The database stays unchanged if the
+// lease is already lost.
 func (l *Lease) Release(ctx context.Context) error {
 	s := l.store
 	if err := s.begin(); err != nil {

@@ -158,8 +158,8 @@ func historiesRefused(t *testing.T, p Place) {
 	equalChunks(t, "chunks", Histories(t, s), []modelstore.HistoryChunk{sound})
 }
 
-// historiesStop proves that an error of the caller's function or a cancelled context ends a reading of chunks, and
-// that the error is returned unchanged. It also proves that the function may call the store.
+// historiesStop proves that a reading of chunks ends with the error of the caller's function, or with that of a
+// cancelled context. It also proves that the function may call the store.
 func historiesStop(t *testing.T, p Place) {
 	s := open(t, p)
 	for n := range 5 {

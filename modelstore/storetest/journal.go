@@ -78,8 +78,8 @@ func replayLong(t *testing.T, p Place) {
 	equal(t, "next entry", next, int64(n+1))
 }
 
-// replayStops proves that an error of the caller's function or a cancelled context ends a replay, and that the error
-// is returned unchanged.
+// replayStops proves that a replay ends with the error of the caller's function, or with that of a cancelled context,
+// and that a reading of rows ends with the error of the function.
 func replayStops(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 10), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}})

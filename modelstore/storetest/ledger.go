@@ -117,9 +117,9 @@ func rowClosed(seq int64, at time.Time) modelstore.Row {
 	return r
 }
 
-// rowsOfManyMonths uses a ledger of thirty years, with rows at the first and last instants that can be stored and at
-// the ends of months. It proves that one row of each key is kept whatever its month, that a query for a range of
-// closing times finds the right rows, and that pruning is exact to the instant.
+// rowsOfManyMonths uses a ledger of thirty years, with rows close to the first instant that can be stored, at the last
+// one, and at the ends of months. It proves that one row of each key is kept whatever its month, that a query for a
+// range of closing times finds the right rows, and that pruning is exact to the instant.
 func rowsOfManyMonths(t *testing.T, p Place) {
 	s := open(t, p)
 	turn := time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC)
