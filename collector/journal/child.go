@@ -57,7 +57,7 @@ func startChild(args []string) (*child, error) {
 	return c, nil
 }
 
-// read sends the lines of the output.
+// read sends the lines of the output to the channel lines, and closes the channel at the end.
 func (c *child) read(output io.Reader) {
 	defer close(c.lines)
 	from := bufio.NewReaderSize(output, 64<<10)

@@ -286,7 +286,7 @@ func (p *parser) jobStatus() error {
 			}
 			p.at = end
 		}
-		ev := p.event(job.End, id) // the end of a job that never started is a cancellation
+		ev := p.event(job.End, id) // the fold takes the end of a job that never started as a cancellation
 		ev.Times.End = ev.Time
 		p.emit(ev)
 	case status == statPend:

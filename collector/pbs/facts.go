@@ -187,7 +187,7 @@ func (r *factsReader) note(err error) {
 	}
 }
 
-// limitPlace is the object on which a limit is set.
+// limitPlace is the object on which a limit is set, and the attribute that sets it.
 type limitPlace struct {
 	queue, attribute string
 	submitted        bool // the limit also counts waiting jobs

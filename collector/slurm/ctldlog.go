@@ -206,7 +206,7 @@ func (p *logParser) errMessage(msg []byte) error {
 		Err: &UnknownError{Version: p.version, Message: string(msg[:min(len(msg), 120)])}}
 }
 
-// fromJob returns the part of the message from its first job on.
+// fromJob returns the part of the message from its first job on, nil if it names none.
 func fromJob(msg []byte) []byte {
 	if i := bytes.Index(msg, []byte("JobId=")); i >= 0 {
 		return msg[i:]

@@ -148,7 +148,7 @@ func setRunMinutes(l *job.Limit, a job.Amounts)   { l.RunMinutes = a }
 func setTotalMinutes(l *job.Limit, a job.Amounts) { l.TotalMinutes = a }
 func setJobMinutes(l *job.Limit, a job.Amounts)   { l.JobMinutes = a }
 
-// together sets the bounds on all jobs together.
+// together reads the bounds on all jobs of the owner together.
 func (s limitSet) together(get record) error {
 	l := s[""]
 	l.Jobs, l.Submitted = countBound(get("GrpJobs")), countBound(get("GrpSubmit"))
@@ -159,7 +159,7 @@ func (s limitSet) together(get record) error {
 		s.add("GrpTRESMins", get("GrpTRESMins"), setTotalMinutes))
 }
 
-// single sets the bounds on one job.
+// single reads the bounds on each single job of the owner.
 func (s limitSet) single(get record) error {
 	var err error
 	s[""].MaxTime, err = squeueLimit("MaxWall", get("MaxWall"))

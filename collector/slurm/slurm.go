@@ -143,7 +143,7 @@ func shorten(b []byte) []byte {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// leadingNumber cuts 1 to 18 digits off the front.
+// leadingNumber cuts up to 18 digits off the front. ok is false if there is none.
 func leadingNumber(text []byte) (n int64, rest []byte, ok bool) {
 	i := 0
 	for i < len(text) && i < 18 && isDigit(text[i]) {

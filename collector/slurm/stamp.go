@@ -64,7 +64,7 @@ func (p *logParser) bracketed(line []byte) (at time.Time, msg []byte, err error)
 	return at, bytes.TrimLeft(line[end+1:], " "), err
 }
 
-// cutPriority cuts "<14>" and the version "1 " of RFC 5424 off.
+// cutPriority cuts "<14>" and the version "1 " of RFC 5424 off. versioned is true if there was a version.
 func cutPriority(line []byte) (rest []byte, versioned bool) {
 	if len(line) == 0 || line[0] != '<' {
 		return line, false

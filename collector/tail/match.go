@@ -285,7 +285,7 @@ func hasMore(src source, f *file) (bool, error) {
 	return len(more) > 0, err
 }
 
-// recordUnreadable records that a file could not be read.
+// recordUnreadable records that a file could not be read. The scan then counts no known file as missing (see miss).
 func (t *Tailer) recordUnreadable(c candidate, err error) {
 	t.blind = true
 	if !errors.Is(err, errMoved) {

@@ -176,7 +176,7 @@ func (t *Tailer) pruneDir() {
 	})
 }
 
-// unread reports whether f is a predecessor that is in no checkpoint.
+// unread reports whether f is a predecessor with content that is in no checkpoint, because nothing was read from it.
 func (f *file) unread() bool {
 	return !f.Done && f.Offset == 0 && !f.cand.primary && f.cand.st.size > 0
 }

@@ -305,7 +305,7 @@ const (
 	hopelessly = .5
 )
 
-// lines reports what share of the log could be used.
+// lines judges the log by its share of bad lines, and by whether it has jobs.
 func (c *checker) lines(about string, s *Source) {
 	if s.Lines == 0 {
 		return

@@ -146,7 +146,7 @@ func snapshotEncoders(t *testing.T, p Place) {
 	}
 }
 
-// inPieces returns an encoder of data in uneven pieces, which announces a size.
+// inPieces returns an encoder that announces the given size and writes data in uneven pieces.
 func inPieces(data []byte, size int) modelstore.Encoder {
 	return func() (int, func(put func([]byte) error) error, error) {
 		return size, func(put func([]byte) error) error {
