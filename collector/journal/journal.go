@@ -180,7 +180,7 @@ func (f *Follower) arguments() []string {
 	return args
 }
 
-// skipToEnd makes the newest entry that matches the position. If there is none, the position stays empty.
+// skipToEnd sets the position to the newest matching entry. If there is none, the position stays empty.
 func (f *Follower) skipToEnd(ctx context.Context) error {
 	c, err := startChild(slices.Concat(f.arguments(), []string{"--lines=1"}, f.cfg.Matches))
 	if err != nil {

@@ -183,9 +183,9 @@ func accepts(f *collector.Format, o collector.Options, lines [][]byte) bool {
 	return !slices.ContainsFunc(lines, func(line []byte) bool { return parser.Parse(line, func(job.Event) {}) != nil })
 }
 
-// These limit the checks of times. ahead is how wrong a scheduler's clock may be. Zones differ by multiples of quarter
-// (tz database), and at most by farZone. near is the maximum time from an event to the line that reports it. A live log
-// whose newest record is older than silent causes a warning.
+// These limit the checks of times. ahead is how wrong a scheduler's clock may be. Zones differ from UTC by multiples of
+// quarter (tz database), and at most by farZone. near is the maximum time from an event to the line that reports it. A
+// live log whose newest record is older than silent causes a warning.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
@@ -239,9 +239,9 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 }
 
 // written returns by how much the time of the last record is after the modification time of the file. It returns 0 if
-// that does not prove that the clocks disagree, in four cases: the difference is small; it is larger than that of any
-// two zones, so it comes from one odd record or from a copied file; the format does not write lines when things happen;
-// or lines without a job follow the record, so that the file may rightly be newer, and no zone explains the difference.
+// that does not prove that the clocks disagree, in four cases: the difference is small; it is larger than farZone, so
+// it comes from one odd record or from a copied file; the format does not write lines when things happen; or lines
+// without a job follow the record, so that the file may rightly be newer, and no zone explains the difference.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {
