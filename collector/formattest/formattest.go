@@ -186,8 +186,8 @@ func checkEvent(ev job.Event, o collector.Options) error {
 }
 
 // checkKnown checks the instants of an event by its kind. A submission has Times.Submit, but neither start nor end. A
-// start has Times.Start and an end has Times.End; it equals the event's time and does not lie before the preceding
-// instant. Only an end has Times.End.
+// start has Times.Start and an end has Times.End: this instant equals the event's time, and does not lie before the
+// submission or the start. Only an end has Times.End.
 func checkKnown(ev job.Event) error {
 	t := ev.Times
 	switch ev.Kind {

@@ -2,8 +2,8 @@
 // lines. The checkpoint is the cursor of the last entry.
 //
 // First, one call of journalctl reads the journal to its end, so that the end is noticed. Then "journalctl --follow"
-// runs. If it ends or fails, both steps are repeated. If there is a checkpoint, a call starts at the entry of the
-// checkpoint itself (--cursor), which is then skipped. If another entry comes first, the journal no longer has the
+// runs. If journalctl ends or fails, both steps are repeated. If there is a checkpoint, a call starts at the entry of
+// the checkpoint itself (--cursor), which is then skipped. If another entry comes first, the journal no longer has the
 // entry of the checkpoint, and entries after it may be lost too. With --after-cursor instead, journalctl 252 would in
 // that case also skip the first remaining entry, and the loss would not be noticed.
 //

@@ -75,7 +75,7 @@ func (s *scanner) str(field string) []byte {
 	return text
 }
 
-// word removes and returns the text up to the next space. A string in quotes is no word: then it sets the error.
+// word removes and returns the text up to the next space. A string in quotes is no word: word then sets err.
 func (s *scanner) word(field, want string) []byte {
 	s.skipBlanks()
 	end := bytes.IndexByte(s.rest, ' ')

@@ -285,7 +285,8 @@ func hasMore(src source, f *file) (bool, error) {
 	return len(more) > 0, err
 }
 
-// recordUnreadable records that a file could not be read. The scan then counts no known file as missing (see miss).
+// recordUnreadable records that a file could not be read. Except in one-shot mode, the scan then counts no known file
+// as missing (see miss).
 func (t *Tailer) recordUnreadable(c candidate, err error) {
 	t.blind = true
 	if !errors.Is(err, errMoved) {

@@ -127,8 +127,8 @@ func (f *file) before(o *file) bool {
 	return byAge(f.cand, o.cand) < 0
 }
 
-// pruneFinished limits the list of finished files. In a directory it drops all, because Low records them. Of rotated
-// files, at least the newest keepDone ones stay, so that they are remembered individually.
+// pruneFinished limits the list of finished files. In a directory it drops all finished files, because Low records
+// them. Of rotated files, at least the newest keepDone ones stay, so that they are remembered individually.
 func (t *Tailer) pruneFinished() {
 	if t.dir {
 		t.pruneDir()

@@ -93,7 +93,7 @@ func (m *Manager) Serve(s Service) (stop func()) {
 	}
 }
 
-// Reload calls the function reload. It reports before that the service reloads, and afterwards that it is ready.
+// Reload calls the function reload. It first reports that the service reloads, and afterwards that it is ready.
 func (m *Manager) Reload(reload func()) {
 	m.send(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, monotonic().Microseconds()))
 	reload()

@@ -255,7 +255,7 @@ func (d *Distribution) Rest(waited float64) []float64 {
 const meanLevel = .975
 
 // Mean returns the mean wait in seconds. Waits beyond the level 0.975 are replaced by the quantile at that level. If
-// there are no closures and the highest level is above 0.975, it takes the place of 0.975. It returns +Inf if a
+// there are no closures and the highest level is above 0.975, that level takes the place of 0.975. It returns +Inf if a
 // quantile is infinite.
 func (d *Distribution) Mean() float64 {
 	if d.never < 1 {
