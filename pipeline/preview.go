@@ -26,7 +26,7 @@ const (
 type preview struct {
 	took time.Duration // duration of making the newest copy
 	made time.Time     // when the newest copy was made, by the machine's clock
-	done chan struct{} // closed once the newest copy is discarded; nil before the first copy
+	done chan struct{} // closed once all copies are discarded; nil before the first copy
 }
 
 // due reports whether there is time for a copy now: the previous one is discarded, and the pause after it is over.
@@ -50,15 +50,18 @@ func (p *preview) pause() time.Duration {
 // drop discards a copy of the engine in the background, because it may first have to wait for the training of the
 // copy's trees.
 func (p *preview) drop(e *engine.Engine) {
-	done := make(chan struct{})
+	before, done := p.done, make(chan struct{})
 	p.done = done
 	go func() {
 		defer close(done)
 		e.Close()
+		if before != nil { // a copy that was made at once may be discarded before an earlier one
+			<-before
+		}
 	}()
 }
 
-// close waits until the newest copy is discarded. If that copy was made at once, an earlier one may still be in use.
+// close waits until all copies are discarded.
 func (p *preview) close() {
 	if p.done != nil {
 		<-p.done

@@ -1,7 +1,9 @@
 package predictor
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -57,37 +59,57 @@ const maxTasks = 10_000
 // tasks returns the number of tasks of a waiting array, at most maxTasks; 1 for other jobs.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
-// closures returns the times at which the request cannot start, because an outage that it would run into leaves too
-// little of the pool. These times are sorted and do not overlap. Each outage is considered alone, without the others at
-// the same time. It also returns the usable capacity: the present one if the request fits into it, otherwise the
-// capacity after the present outages.
+// closures returns the times at which the request cannot start, because the outages that it would run into together
+// leave too little of the pool. These times are sorted and do not overlap. It also returns the usable capacity: the
+// present one if the request fits into it, otherwise the capacity after the present outages.
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
-	for _, o := range s.Pool.Outages {
+	var steps []outageStep
+	for i := range s.Pool.Outages {
+		o := &s.Pool.Outages[i]
+		takes, until := s.taken(o), math.Inf(1)
 		if o.InForce(s.Now) {
-			full += s.taken(&o)
+			full += takes
 		}
-	}
-	var out []waittime.Closure
-	for _, o := range s.Pool.Outages {
-		until := math.Inf(1)
 		if !o.Until.IsZero() {
 			until = o.Until.Sub(s.Now).Seconds()
 		}
-		from := o.From.Sub(s.Now).Seconds() - s.Request.TimeLimit.Seconds()
-		if until <= 0 || full-s.taken(&o) >= s.Size {
-			continue
+		if from := o.From.Sub(s.Now).Seconds(); until > max(0, from) {
+			steps = append(steps, outageStep{from, takes}, outageStep{until, -takes})
 		}
-		if n := len(out); n > 0 && from <= out[n-1].Until {
-			out[n-1].Until = max(out[n-1].Until, until)
-			continue
+	}
+	// An outage that ends when another one begins leaves its part to it: the ends come first.
+	slices.SortFunc(steps, func(a, b outageStep) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.takes, b.takes))
+	})
+	var out []waittime.Closure
+	taken, limit := 0, s.Request.TimeLimit.Seconds()
+	for i := range steps {
+		fitted := full-taken >= s.Size
+		taken += steps[i].takes
+		switch fits := full-taken >= s.Size; {
+		case fitted && !fits:
+			from := steps[i].at - limit
+			if n := len(out); n > 0 && from <= out[n-1].Until {
+				out[n-1].Until = math.Inf(1) // until the next end
+				continue
+			}
+			out = append(out, waittime.Closure{From: max(0, from), Until: math.Inf(1)})
+		case !fitted && fits:
+			out[len(out)-1].Until = steps[i].at
 		}
-		out = append(out, waittime.Closure{From: max(0, from), Until: until})
 	}
 	if s.Size > capacity {
 		capacity = full
 	}
 	return out, capacity
+}
+
+// outageStep is a change of what all outages take: at an instant, in seconds from now, the beginning of one takes more
+// and its end takes less.
+type outageStep struct {
+	at    float64
+	takes int
 }
 
 // taken returns the amount of the scene's dimension that an outage takes.

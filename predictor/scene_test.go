@@ -66,6 +66,13 @@ func TestOutageBlocksLongJobs(t *testing.T) {
 		{"it goes on and leaves enough", pool(6, outage(-60, 9000, 4)), 4, time.Hour, []float64{0, 1, 1, 1, 1, 1}},
 		{"two that follow each other", pool(10, outage(1800, 9000, 10), outage(10000, 20000, 10)), 4, time.Hour,
 			[]float64{20000, 0, 0, 0, 0, 1}},
+		{"two that go on and together leave too little", pool(0, outage(-60, 9000, 5), outage(-60, 20000, 5)), 4,
+			time.Hour, []float64{9000, 0, 0, 0, 1, 1}},
+		{"two to come that together leave too little", pool(10, outage(1800, 9000, 5), outage(3000, 20000, 5)), 4,
+			time.Hour, []float64{9000, 0, 0, 0, 1, 1}},
+		{"one that begins as another ends", pool(10, outage(1800, 9000, 5), outage(9000, 20000, 5)), 4, time.Hour,
+			[]float64{0, 1, 1, 1, 1, 1}},
+		{"one that ends before it begins", pool(10, outage(9000, 1800, 10)), 4, time.Hour, []float64{0, 1, 1, 1, 1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := f.Forecast(NewScene("c", now, c.pool, request(c.procs, c.limit), anyLaw()))

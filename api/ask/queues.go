@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Queues describes the queues of some views, and their pools. With several clusters, the age and the staleness of the
-// answer are those of the view with the oldest newest record.
+// Queues describes the queues of some views, and their pools. With several clusters, the age of the
+// answer is that of the view with the oldest newest record. It is stale if one of the clusters is.
 func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 	out := wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}
 	for i, v := range views {
@@ -33,8 +33,10 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 			out.Queues = append(out.Queues, q)
 		}
 		out.Pools = append(out.Pools, poolsOf(v)...)
-		if _, age, stale := s.AsOf(v); i == 0 || v.At.Before(out.AsOf) {
-			out.AsOf, out.AgeSeconds, out.Stale = s.AsOfInstant(v), age, stale
+		_, age, stale := s.AsOf(v)
+		out.Stale = out.Stale || stale
+		if i == 0 || v.At.Before(out.AsOf) {
+			out.AsOf, out.AgeSeconds = s.AsOfInstant(v), age
 		}
 	}
 	return out

@@ -294,7 +294,7 @@ func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 		return 0, false, errors.New("it must have two colons or none")
 	}
 	n, err := strconv.ParseUint(text, 0, 63)
-	if err != nil || strings.ContainsAny(text, "_oObB") {
+	if err != nil || strings.ContainsAny(text, "_oO") || strings.HasPrefix(strings.ToLower(text), "0b") {
 		return 0, false, fmt.Errorf("%q is not a time", clip(text))
 	}
 	limit, err = addUp([]string{strconv.FormatUint(n, 10)}, false, time.Second)

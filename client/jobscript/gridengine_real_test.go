@@ -197,7 +197,7 @@ func specialGridEngine() []submission {
 		{"#$ -pe smp 0"}, {"#$ -pe smp 8-4"}, {"#$ -pe smp"},
 		{"#$ -t 5"}, {"#$ -t 1-10:3 -tc 2"}, {"#$ -t 0-3"}, {"#$ -t 10-1"}, {"#$ -t 1-3,5"}, {"#$ -t 1-10%2"},
 		{"#$ -l h_rt=::30"}, {"#$ -l h_rt=1::"}, {"#$ -l h_rt=90:00"},
-		{"#$ -l h_rt=INFINITY"}, {"#$ -l h_rt=0x10"}, {"#$ -l h_rt=010"}, {"#$ -l h_rt=1:90:00"}, {"#$ -l h_rt=1h"},
+		{"#$ -l h_rt=INFINITY"}, {"#$ -l h_rt=0x10"}, {"#$ -l h_rt=0x1B"}, {"#$ -l h_rt=0b11"}, {"#$ -l h_rt=010"}, {"#$ -l h_rt=1:90:00"}, {"#$ -l h_rt=1h"},
 		{"#$ -hold_jid 99999"},
 		{"#$ -C #@", "#@ -N x"}, {"#$ -soft -q long.q -hard -l h_rt=100"}, {"#$ -soft -l h_rt=100", "#$ -l s_rt=5"},
 		{"#$ -N x\r", "#$ -pe smp 2\r"}, {"#$ -N x", "#$ -N y"},

@@ -54,6 +54,10 @@ srun ./model
 			TimeLimit: 36 * time.Hour, Memory: 192 << 30, GPUs: 8, GPUType: "a100", Account: "climate", QOS: "high",
 			Tasks: 5, AtOnce: 4,
 		}},
+		"Slurm, a type in one of two options": {`#!/bin/sh
+#SBATCH --gpus=volta:4
+#SBATCH --gpus-per-node=2
+`, jobscript.Request{Scheduler: jobscript.Slurm, Procs: 2, ProcsMax: 2, Nodes: 2, NodesMax: 2, GPUs: 4, GPUType: "volta"}},
 		"Torque": {`#!/bin/sh
 #PBS -N model
 #PBS -q batch@server.example.org

@@ -23,7 +23,9 @@ func (s *slurmSize) readGPUs() error {
 		if err != nil {
 			return s.fail(given, err, "write --"+o.name+"=2 or type:2")
 		}
-		*o.to, s.request.GPUType = n, kind
+		if *o.to = n; kind != "" {
+			s.request.GPUType = kind
+		}
 	}
 	if given, ok := s.kept["gres"]; ok {
 		n, kind, err := gresGPUs(given.value)

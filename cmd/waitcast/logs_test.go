@@ -121,6 +121,25 @@ func backtestOf(t *testing.T, args ...string) figures {
 	return got.Traces[0]
 }
 
+// TestConvertLeavesOutBadLines proves that convert reports the lines of a workload file that it cannot read, and copies
+// all others.
+func TestConvertLeavesOutBadLines(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "from.swf"), filepath.Join(t.TempDir(), "to.swf")
+	var text strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&text, "%d %d 5 60 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1\n", 1+i, 10*i)
+	}
+	if err := os.WriteFile(from, []byte(text.String()+"no job\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := command("convert", "--output", to, from)
+	copied, err := os.ReadFile(to) //nolint:gosec // the test's own
+	if err != nil || r.code != 0 || !strings.Contains(r.stderr, "from.swf:21") || !strings.HasSuffix(string(copied),
+		text.String()) {
+		t.Errorf("code %d, %v: %s; copied:\n%s", r.code, err, r.stderr, copied)
+	}
+}
+
 // TestBacktestOfALog proves that backtest replays a PBS log in two compressed files, in any order, as one trace. The
 // workload file that convert makes from the log has the same jobs and figures, whether its format is named or
 // recognized.

@@ -96,7 +96,7 @@ func (m *Metrics) touch(source string) {
 	}
 	for _, r := range [...]Reason{
 		LineTooLong, NulBytes, PartialLine, Truncated, CheckpointLost, Missing, Unreadable, IsDirectory, NotRegular,
-		Copied, BadHeader, WrongFormat, Future, OddField,
+		Copied, Behind, BadHeader, WrongFormat, Future, OddField,
 	} {
 		m.problems.WithLabelValues(source, string(r))
 	}

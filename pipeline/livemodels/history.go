@@ -144,8 +144,8 @@ func (h *history) view() *HistoryView {
 }
 
 // Jobs returns the jobs of a queue in order of submission; the queue AllQueues means all queues. Submissions are in
-// seconds since origin, the submission of the first of these jobs. For a queue that is not in the history the results
-// are zero. Users are identified by numbers, from 1; -1 means unknown.
+// seconds since origin, the submission of the first of these jobs. For a queue without a job in the history the
+// results are zero. Users are identified by numbers, from 1; -1 means unknown.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -162,6 +162,9 @@ func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 			User: user, Queue: int64(r.queue), Procs: int(r.procs), Submit: float64(r.submit), Wait: toMillis(r.wait),
 			Runtime: toMillis(r.runtime), Estimate: toMillis(r.estimate),
 		})
+	}
+	if len(jobs) == 0 { // the queue's jobs are forgotten
+		return nil, time.Time{}
 	}
 	slices.SortStableFunc(jobs, func(a, b users.Job) int { return cmp.Compare(a.Submit, b.Submit) })
 	for i := range jobs {

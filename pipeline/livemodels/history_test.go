@@ -49,6 +49,18 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestJobsOfAForgottenQueue proves that a queue whose jobs are all forgotten has none, and no instant of a first one.
+func TestJobsOfAForgottenQueue(t *testing.T) {
+	h := newHistory(300)
+	leave(h, "u", "old", 0, 5)
+	for i := range 5000 {
+		leave(h, "u", "new", float64(i), 5)
+	}
+	if jobs, origin := h.view().Jobs("old"); len(jobs) != 0 || !origin.IsZero() {
+		t.Errorf("%d jobs since %v, want none", len(jobs), origin)
+	}
+}
+
 // TestHistoryViewAndRestart proves that later jobs do not change a view, and that a restored history continues like the
 // one that was saved.
 func TestHistoryViewAndRestart(t *testing.T) {

@@ -53,7 +53,7 @@ func replayRun(ctx context.Context, from, to, history string) error {
 		return err
 	}
 	defer r.close()
-	next := 0
+	next, asked := 0, false
 	for i := range records {
 		rec := &records[i]
 		if rec.ID == "" { // Slurm refused it
@@ -71,11 +71,12 @@ func replayRun(ctx context.Context, from, to, history string) error {
 		}
 		next = end
 		r.now.Store(rec.Answer.Asked.UnixNano())
-		if i == 0 && history != "" {
+		if !asked && history != "" {
 			if err := r.learn(ctx, history); err != nil {
 				return fmt.Errorf("importing %s: %w", history, err)
 			}
 		}
+		asked = true
 		if rec.Answer, err = r.ask(rec); err != nil {
 			return err
 		}

@@ -184,7 +184,7 @@ func (a *Commands) openTrace(path string) (*backtest.Trace, backtest.File, error
 		return nil, file, err
 	}
 	defer closeText()
-	bad, refused := 0, lineReport{to: a.Console, files: map[string]*readFile{}}
+	bad, refused := 0, lineReport{to: a.Console}
 	trace, err := backtest.Read(swf.NewReader(text, swf.Name(path), swf.OnBadLine(func(e *swf.LineError) {
 		bad++
 		refused.refused(source.BadLine{Path: path, Number: e.Line, Reason: collector.ReasonField, Err: e.Err})

@@ -112,7 +112,7 @@ type readFile struct {
 // readLives reads the files of one log, in any order. On standard error it reports which records could not be used.
 func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Config) (l *lives.Lives,
 	files []readFile, err error) {
-	bad := lineReport{to: a.Console, files: map[string]*readFile{}}
+	bad := lineReport{to: a.Console}
 	cfg.OnBad, cfg.OnNotice = bad.refused, bad.notice
 	h, err := history.Read(ctx, paths, cfg)
 	if err != nil {
@@ -147,7 +147,9 @@ type lineReport struct {
 func (b *lineReport) of(path string) *readFile {
 	f := b.files[path]
 	if f == nil {
-		f = &readFile{}
+		if f = (&readFile{}); b.files == nil {
+			b.files = map[string]*readFile{}
+		}
 		b.files[path] = f
 	}
 	return f

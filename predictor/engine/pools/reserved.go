@@ -47,6 +47,12 @@ func (f *Facts) reserved(at float64, outage int, r *RankedRequest) *Facts {
 	}
 	own := *f
 	own.Procs, own.nodes, own.fitted, own.later = o.Procs, nodeUse{}, nil, comers{}
+	if f.fitted != nil { // the jobs are in the order of submission, not of their ranks
+		own.policy = forward.EASY
+		if f.fitted.Strict {
+			own.policy = forward.FCFS
+		}
+	}
 	own.Running, own.queued, own.outages = nil, nil, nil
 	own.inUse.Jobs, own.inUse.Procs = 0, 0
 	if o.From > at {
