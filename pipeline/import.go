@@ -1,6 +1,6 @@
 package pipeline
 
-// ImportName, after the cluster's name and a slash, is the name of the source under which the bad lines of imports are
+// ImportName is the name, after the cluster's name and a slash, of the source under which the bad lines of imports are
 // stored and counted. In journals of earlier versions, imported jobs have this source too. No configured source can
 // have this name.
 const ImportName = "import"

@@ -57,7 +57,9 @@ srun ./model
 		"Slurm, a type in one of two options": {`#!/bin/sh
 #SBATCH --gpus=volta:4
 #SBATCH --gpus-per-node=2
-`, jobscript.Request{Scheduler: jobscript.Slurm, Procs: 2, ProcsMax: 2, Nodes: 2, NodesMax: 2, GPUs: 4, GPUType: "volta"}},
+`, jobscript.Request{
+			Scheduler: jobscript.Slurm, Procs: 2, ProcsMax: 2, Nodes: 2, NodesMax: 2, GPUs: 4, GPUType: "volta",
+		}},
 		"Torque": {`#!/bin/sh
 #PBS -N model
 #PBS -q batch@server.example.org

@@ -18,7 +18,8 @@ func TestPaceFollowsTheCost(t *testing.T) {
 		garbage, late := 0.0, 0
 		for i := range intervals {
 			spent := 0.0
-			for garbage += allocated; garbage >= live*float64(p.percent)/100; garbage -= live * float64(p.percent) / 100 {
+			allowed := live * float64(p.percent) / 100
+			for garbage += allocated; garbage >= allowed; garbage -= allowed {
 				spent += collection
 			}
 			p.record(spent)

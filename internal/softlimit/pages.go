@@ -63,7 +63,8 @@ func unmodified(smaps []byte, file string) (all []mapping) {
 		line := lines.Text()
 		if n, _ := fmt.Sscanf(line, "%x-%x %s %s %s %d", &m.from, &m.to, &mode, &offset, &device, &inode); n == 6 {
 			newest = m
-			candidate = strings.HasSuffix(line, " "+file) && strings.HasPrefix(mode, "r-") && strings.HasSuffix(mode, "p")
+			candidate = strings.HasSuffix(line, " "+file) &&
+				strings.HasPrefix(mode, "r-") && strings.HasSuffix(mode, "p")
 			continue
 		}
 		if value, ok := strings.CutPrefix(line, "Anonymous:"); ok && candidate && strings.TrimSpace(value) == "0 kB" {

@@ -18,9 +18,9 @@ import (
 type Mode string
 
 const (
-	// Exact: the replay forecasts every job as if it had been followed live.
+	// Exact means that the replay forecasts every job as if it had been followed live.
 	Exact Mode = "exact"
-	// Fast: the replay forecasts the newest jobs and a sample of the older ones (see engine.Replay).
+	// Fast means that the replay forecasts the newest jobs and a sample of the older ones (see engine.Replay).
 	Fast Mode = "fast"
 )
 

@@ -30,13 +30,13 @@ type precision struct {
 	facts   *Facts
 	levels  []float64
 	most    int // maximum size of a request
-	asked   []askedCell
+	cells   []weightedCell
 	weights [][]float64 // by level, see orderWeights
 	waits   []float64
 }
 
-// askedCell is a cell of a table with the number of jobs of the pool that would get its waits.
-type askedCell struct {
+// weightedCell is a cell of a table with the number of jobs of the pool that would get its waits.
+type weightedCell struct {
 	procs int
 	limit float64 // 0 for none
 	jobs  int
@@ -53,7 +53,7 @@ func (p *precision) find(most int) {
 			}
 		}
 	}
-	p.most, p.asked = most, p.asked[:0]
+	p.most, p.cells = most, p.cells[:0]
 	for k, n := range jobs {
 		if n == 0 {
 			continue
@@ -62,7 +62,7 @@ func (p *precision) find(most int) {
 		if math.IsInf(limit, 1) {
 			limit = 0
 		}
-		p.asked = append(p.asked, askedCell{t.sizes[k%len(t.sizes)], limit, n})
+		p.cells = append(p.cells, weightedCell{t.sizes[k%len(t.sizes)], limit, n})
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *precision) isEnough(s *forward.Surface) bool {
 		p.weights = append(p.weights, orderWeights(n, orderOf(n, level)))
 	}
 	precise, all := 0, 0
-	for _, a := range p.asked {
+	for _, a := range p.cells {
 		waits, err := s.WaitsByReplica(a.procs, a.limit, p.waits)
 		if err != nil { // such requests never start
 			continue
