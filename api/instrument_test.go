@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRequestsAreCounted proves that requests are counted by the status of the answer, even if the handler never sets
-// one, and by method, where clients cannot add new values.
+// TestRequestsAreCounted proves that requests are counted by method and by the status of the answer, even if the
+// handler never sets one. A method that is not known counts as "unknown", so clients cannot add values of the label.
 func TestRequestsAreCounted(t *testing.T) {
 	f := lively(t)
 	f.do(http.MethodGet, "/healthz", nil)

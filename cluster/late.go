@@ -122,8 +122,8 @@ func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
 	if !f.recordedBefore(j, &ev) {
 		return Duplicate
 	}
-	// The event gets a later time and becomes an event of its own. When it is replayed, it must not end more instants
-	// than the record did.
+	// The event gets a later time and becomes an event of its own. Derived keeps its replay from calling expire, which
+	// at the later time could remove more jobs than it did at the time of the record.
 	ev.Kind, ev.Time, ev.Derived = job.Update, later(ev.Time, j.Submit), true
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})

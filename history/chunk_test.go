@@ -72,7 +72,8 @@ func TestChunkStops(t *testing.T) {
 	}
 }
 
-// TestRepeats compares with all pairs: an event counts as a repetition exactly if an earlier event equals it.
+// TestRepeats compares the repetitions that are found with a comparison of all pairs of events: an event counts as a
+// repetition exactly if an earlier event equals it.
 func TestRepeats(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var before []job.Event

@@ -16,7 +16,8 @@ import (
 const ledgerKind, ledgerVersion = "ledger", 1
 
 // savedLedger is the stored form of a ledger. Opens has all forecasts once, and Views the kept views that are still
-// needed. Pending, Late and Open are indices into Opens. After and Busy are the state of the feeder's order.
+// needed. Pending, Late and Open are indices into Opens. After has the commands that the feeder's Sequencer keeps until
+// the instant is over. Busy has the ids of the jobs that were submitted or started at the instant.
 type savedLedger struct {
 	Instant time.Time       `json:"instant"`
 	Opens   []*openForecast `json:"opens"`

@@ -351,7 +351,7 @@ func associations(found []assoc) (list []job.Association) {
 	return list
 }
 
-// accountList returns the accounts with their parents and users, both sorted by name.
+// accountList returns the accounts, sorted by name, each with its parent and its users, which are sorted too.
 func accountList(found []assoc) []job.Account {
 	accounts := map[string]*job.Account{}
 	for _, a := range found {

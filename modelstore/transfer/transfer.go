@@ -26,7 +26,7 @@ const batchSize = 1000
 
 // NotEmptyError reports that the target of a copy is not empty.
 type NotEmptyError struct {
-	// LastSeq is the number of the last event in the target. Meta is the number of its values.
+	// LastSeq is the sequence number of the last event in the target. Meta is how many values the target has.
 	LastSeq int64
 	Meta    int
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// typicalHistory is the maximum number of jobs that left from which typical jobs are computed; the newest are used.
-// They cover some days of a busy cluster. The value is a free choice.
+// typicalHistory is the number of newest jobs that have left the cluster from which typical jobs are computed, beside
+// the jobs in it. They cover some days of a busy cluster. The value is a free choice.
 const typicalHistory = 5000
 
 // Typical is a typical job of one queue and size class.

@@ -70,8 +70,8 @@ func TestNoReturn(t *testing.T) {
 		gain := rapid.Float64Range(.02, .5).Draw(t, "gain")
 		s := advice.Steady{Gain: gain}
 		truth := rapid.SliceOfN(rapid.Float64Range(100, 1e4), 2, 5).Draw(t, "truth")
-		// Scores are off by a factor of at most 1 + noise either way. Two scores are off by (1 + noise)^2, whose
-		// inverse is above 1 - gain.
+		// Scores are off by a factor of at most 1 + noise either way. So the ratio of two scores is off by a factor of
+		// less than (1 + noise)^2 = 1/(1 - gain).
 		noise := 1/math.Sqrt(1-gain) - 1
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		standing, left := advice.Standing{}, map[string]bool{}

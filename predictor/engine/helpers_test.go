@@ -20,7 +20,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// quick returns an engine that trains often, on few rows.
+// quick returns an engine with small trees, which are first trained after 150 waits unless cfg.First is set.
 func quick(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	if cfg.First == 0 {

@@ -31,8 +31,9 @@ func crowded(t *rapid.T) forward.State {
 	return s
 }
 
-// TestEndsAreWorkedOut compares surfaces, whose replicas end once no job ahead waits, with replicas that are simulated
-// to their ends. An outage that is too far away to concern any request causes the latter.
+// TestEndsAreWorkedOut proves that two surfaces are equal. One simulates its replicas only until no job ahead waits,
+// and computes the rest (see machine.drain). The other simulates them to their ends, because of an outage that is too
+// far away to concern any request.
 func TestEndsAreWorkedOut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := crowded(rt)

@@ -62,7 +62,7 @@ func (r *replay) run() {
 	}
 }
 
-// before stops at the instants before the next event.
+// before stops at the remaining instants up to now. It is called before an event at now is applied.
 func (r *replay) before(now float64) {
 	for len(r.instants) > 0 && r.instants[0] <= now {
 		r.at(r.instants[0])

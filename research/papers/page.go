@@ -140,7 +140,7 @@ func (t *Table) because(format string, args ...any) {
 // Count has the numbers of promises that are kept and missed.
 type Count struct{ Met, Missed int }
 
-// Tally counts those promises in the sections that have at least one of the given bases (the bits of on).
+// Tally counts the promises of the sections. Only promises with at least one of the given bases (the bits of on) count.
 func Tally(sections []Section, on Basis) (c Count) {
 	for _, s := range sections {
 		for _, t := range s.Tables {

@@ -85,7 +85,8 @@ type machine struct {
 	newest time.Time // the latest instant in any line
 }
 
-// deletion is the submission or, later, the deletion of a job that never runs, at a simulated second.
+// deletion is one of two entries for a job that never runs: the first writes its submission, the second its deletion.
+// at is in simulated seconds.
 type deletion struct {
 	at    float64
 	line  record

@@ -226,8 +226,9 @@ const (
 	burstLines = 400
 )
 
-// burst lets the simulation go on for a random time, in which the log grows on average by a mean burst of lines (see
-// burstLines) multiplied by times. It writes these lines in a few pieces. A line may be split between two pieces.
+// burst lets the simulation go on for a random time. On average the log then grows by the lines of a mean burst (see
+// burstLines), multiplied by the factor times. It writes these lines in a few pieces. A line may be split between two
+// pieces.
 func (s *run) burst(times float64) error {
 	lines := max(burstLines, float64(s.o.Jobs)/250)
 	dt := float64(s.o.Days) * daySeconds * lines / (3 * float64(s.o.Jobs))

@@ -29,7 +29,8 @@ type Generator struct {
 	associated []walk
 }
 
-// A walk has a chain's transitions and counts as cumulative sums, and its present state.
+// A walk has the cumulative sums of a chain's transitions, with those of the chain's counts as the last row, and the
+// present state.
 type walk struct {
 	rows [][]float64
 	at   int // present state; -1 before the first job

@@ -88,7 +88,7 @@ func (w *world) finish(r *request) {
 	synctest.Wait()
 }
 
-// finishOldest ends n pieces one after the other, each time a piece of the request that has had its slot for longest.
+// finishOldest ends n pieces, one after the other: each time the running piece that began first.
 func (w *world) finishOldest(n int) {
 	for range n {
 		w.finish(w.running[0])

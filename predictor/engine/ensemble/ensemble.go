@@ -171,7 +171,7 @@ func (e *Ensemble) Served(id uint64, submitted float64, groups []string, combine
 // Started records the start of a job for the correction.
 func (e *Ensemble) Started(id uint64, at float64) { e.live.Calibrator.Started(int64(id), at) }
 
-// Cancelled records that a job left without a start that counts.
+// Cancelled records that a job left the queue without a start, or by a start from which the engine does not learn.
 func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Calibrator.Cancelled(int64(id), at) }
 
 // Weights writes the weights of the experts for all jobs together into w, at the level with the given index. They sum
