@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// These are the paths of requests with many candidates, each of which needs a forecast.
+// These are the paths of requests with many candidates. Each candidate needs a forecast.
 const (
 	waitsPath = "/v1/wait"
 	sizePath  = "/v1/size"

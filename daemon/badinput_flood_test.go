@@ -27,7 +27,7 @@ type measured struct {
 // startMeasured runs a daemon on the site until the test ends.
 func startMeasured(t *testing.T, s *site) *measured {
 	t.Helper()
-	t.Setenv("GOGC", "100") // the bounds are those of Go's default, whatever the tests are run with
+	t.Setenv("GOGC", "100") // the bounds are for Go's default; make test sets another value
 	k := &killer{t: t, site: s}
 	m := &measured{t: t, p: k.spawn()}
 	url, ok := <-m.p.url

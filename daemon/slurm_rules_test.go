@@ -226,7 +226,7 @@ func (r *ruleSite) compareTiers() {
 }
 
 // simulated returns the median of the simulation in seconds, or NaN if there is none. The test uses it because the
-// served forecast depends on few learned waits, most of which were waits for idle nodes.
+// served forecast depends on few learned waits. Most of them were waits for idle nodes.
 func simulated(w *wire.Wait) float64 {
 	for _, m := range w.Methods {
 		if m.Name == "simulation" && m.MedianSeconds != nil {

@@ -64,7 +64,7 @@ func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 // present one if the request fits into it, otherwise the capacity after the present outages.
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
-	var steps []outageStep
+	var steps []outageChange
 	for i := range s.Pool.Outages {
 		o := &s.Pool.Outages[i]
 		takes, until := s.taken(o), math.Inf(1)
@@ -75,11 +75,11 @@ func (s *Scene) closures() ([]waittime.Closure, int) {
 			until = o.Until.Sub(s.Now).Seconds()
 		}
 		if from := o.From.Sub(s.Now).Seconds(); until > max(0, from) {
-			steps = append(steps, outageStep{from, takes}, outageStep{until, -takes})
+			steps = append(steps, outageChange{from, takes}, outageChange{until, -takes})
 		}
 	}
 	// An outage that ends when another one begins leaves its part to it: the ends come first.
-	slices.SortFunc(steps, func(a, b outageStep) int {
+	slices.SortFunc(steps, func(a, b outageChange) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.takes, b.takes))
 	})
 	var out []waittime.Closure
@@ -105,9 +105,9 @@ func (s *Scene) closures() ([]waittime.Closure, int) {
 	return out, capacity
 }
 
-// outageStep is a change of what all outages take: at an instant, in seconds from now, the beginning of one takes more
-// and its end takes less.
-type outageStep struct {
+// outageChange is a change of what all outages take: at an instant, in seconds from now, the beginning of one takes
+// more and its end takes less.
+type outageChange struct {
 	at    float64
 	takes int
 }

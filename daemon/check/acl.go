@@ -91,7 +91,7 @@ func readACL(path, name string) (l acl, there bool, err error) {
 }
 
 // allows reports whether the list of a file grants the account the wanted permission. uid and gid are the owner and the
-// group of the file. Only the first class to which the account belongs counts: owner, named user, groups (one of which
+// group of the file. Only the first class to which the account belongs counts: owner, named user, groups (one
 // suffices), others. Root may do everything. Linux ignores named users and groups if the mask is empty
 // (acl_permission_check in fs/namei.c).
 func (l *acl) allows(a *account, uid, gid uint32, want fs.FileMode) bool {

@@ -150,8 +150,8 @@ func example() *part {
 	}
 }
 
-// TestSaveTo proves that SaveTo passes the bytes of Save, in pieces, whatever the sizes of the fields. After an error
-// of put it passes nothing more, and returns that error.
+// TestSaveTo proves that SaveTo passes the bytes of Save in pieces, for fields of any size. After an error of put it
+// passes nothing more, and returns that error.
 func TestSaveTo(t *testing.T) {
 	large := func(n int) *part {
 		p := example()

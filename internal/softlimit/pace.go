@@ -10,8 +10,8 @@ import (
 const (
 	// leastPercent is the minimum of the garbage before a collection, in percent of the live data.
 	leastPercent = 20
-	// Below cheap cores of CPU time for collections the percentage falls, above it rises. From dear cores on, it is at
-	// once the maximum.
+	// These bound the CPU time of collections, in cores. Below cheap the percentage falls, and above it rises. From
+	// dear on it is the maximum at once.
 	cheap, dear = 0.03, 0.06
 	// paceInterval is the time between two changes of the percentage.
 	paceInterval = time.Second

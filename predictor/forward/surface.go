@@ -91,7 +91,7 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	}
 	scratch := newPlayers(o.Workers)
 	for {
-		if err := s.extend(ctx, &c, &o, coarse, scratch, min(n, o.Replicas-s.Replicas())); err != nil {
+		if err := s.addReplicas(ctx, &c, &o, coarse, scratch, min(n, o.Replicas-s.Replicas())); err != nil {
 			return nil, err
 		}
 		if s.Replicas() == o.Replicas || o.Enough(s) {
@@ -109,8 +109,8 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 // Batch is the number of replicas after which SurfaceOptions.Enough decides whether further ones are needed.
 const Batch = 8
 
-// extend simulates the next n replicas, for requests without a gate and for those of each gate.
-func (s *Surface) extend(ctx context.Context, c *scene, o *SurfaceOptions, coarse []int, scratch *players,
+// addReplicas simulates the next n replicas, for requests without a gate and for those of each gate.
+func (s *Surface) addReplicas(ctx context.Context, c *scene, o *SurfaceOptions, coarse []int, scratch *players,
 	n int) error {
 	from := s.Replicas()
 	scratch.used.Store(0)
