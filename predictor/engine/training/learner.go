@@ -96,9 +96,17 @@ func NewTrees(models, recent []*boost.Model) (Trees, error) {
 // Predict returns the predictions for a row of features, by level: those of the models of all rows, and those of the
 // models of the newest waits. ranks is scratch memory, which Predict returns for the next call. There must be trees.
 func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, again []uint16) {
+	return t.predictBy(t.bank, row, ranks)
+}
+
+// predictBy is Predict by the bank of the trees, or by a boost.Similar of that bank.
+func (t *Trees) predictBy(by interface {
+	Predict(row, out []float64, ranks []uint16) []uint16
+}, row []float64, ranks []uint16,
+) (all, recent []float64, again []uint16) {
 	n := len(t.Models)
 	out := make([]float64, 2*n)
-	again = t.bank.Predict(row, out, ranks)
+	again = by.Predict(row, out, ranks)
 	return out[:n:n], out[n:], again
 }
 
@@ -120,10 +128,7 @@ func (s *SimilarRows) Predict(t *Trees, queue int, row []float64, ranks []uint16
 	if !ok {
 		of, _ = s.queues.LoadOrStore(queue, boost.NewSimilar(t.bank))
 	}
-	n := len(t.Models)
-	out := make([]float64, 2*n)
-	again = of.(*boost.Similar).Predict(row, out, ranks)
-	return out[:n:n], out[n:], again
+	return t.predictBy(of.(*boost.Similar), row, ranks)
 }
 
 // NewLearner returns a learner without rows.
