@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"testing"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/internal/codec/codectest"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
@@ -146,5 +149,23 @@ func TestRestoredLedgerGoesOn(t *testing.T) {
 	}
 	if len(out.rows) == rows {
 		t.Error("no row comes after a restore")
+	}
+}
+
+// TestLedgerIsWrittenInPiecesAsJSON proves that the pieces of a stored ledger together are the encoding of the whole,
+// also if a text in it looks like the place where the forecasts belong.
+func TestLedgerIsWrittenInPiecesAsJSON(t *testing.T) {
+	var odd openForecast
+	odd.Job = &cluster.Job{ID: `1"opens":null`, Attributes: job.Attributes{Queue: `"opens":null`}}
+	for n, opens := range [][]*openForecast{nil, {}, {&odd}, {&odd, &odd, &odd}} {
+		s := &savedLedger{Opens: opens, Of: []int{1, 2}, Busy: []uint64{7}, Current: -1}
+		want, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces, err := s.text()
+		if got := bytes.Join(pieces, nil); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("case %d: %v\n%s\nwant\n%s", n, err, got, want)
+		}
 	}
 }
