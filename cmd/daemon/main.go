@@ -25,11 +25,13 @@ import (
 	"github.com/waitcast/waitcast/internal/version"
 )
 
-// These are the exit codes. The command waitcast has the same.
+// These are the exit codes. The daemon itself does not use exitUsage: a panic of a Go program ends with 2 too, and
+// systemd must start the daemon again after a panic, but not after a mistake in the configuration.
 const (
 	exitDone   = 0
 	exitFailed = 1
-	exitUsage  = 2
+	exitUsage  = 2  // wrong usage of a subcommand
+	exitConfig = 78 // wrong usage of the daemon, or a mistake in its configuration: EX_CONFIG of sysexits.h
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -42,14 +44,17 @@ func run(args []string) int {
 	defer stop()
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var usage usageError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
 		fmt.Fprintf(os.Stderr, "waitcastd: %s\nsee waitcastd --help\n", readable(err))
-		return exitUsage
+		if cmd.HasParent() {
+			return exitUsage
+		}
+		return exitConfig
 	default:
 		fmt.Fprintf(os.Stderr, "waitcastd: %s\n", readable(err))
 		return exitFailed
@@ -78,7 +83,8 @@ func rootCommand() *cobra.Command {
 		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, " +
 			"and answers\n" +
 			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.\n\n" +
-			"Exit codes: 0 done, 1 failed, 2 wrong usage or a mistake in the configuration.",
+			"Exit codes: 0 done, 1 failed, 78 wrong usage or a mistake in the configuration. The subcommands exit with 2 " +
+			"after wrong usage.",
 		Example: "  waitcastd demo\n" +
 			"  waitcastd check --config /etc/waitcast/waitcastd.yaml --as waitcast\n" +
 			"  waitcastd --config /etc/waitcast/waitcastd.yaml\n" +

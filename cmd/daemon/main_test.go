@@ -19,7 +19,9 @@ import (
 	"github.com/waitcast/waitcast/internal/refdata"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"waitcastd": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"waitcastd": main, "waitcastd-panics": panicking})
+}
 
 // TestScripts runs the scripts of testdata, which check flags, messages and exit codes of the real program.
 func TestScripts(t *testing.T) {
