@@ -198,7 +198,7 @@ func TestReloadAllOrNothing(t *testing.T) {
 		s.add(t, l.text)
 	}
 	d.eventually("the old configuration works", func() bool { return d.Views()[0].At.Equal(lines[len(lines)-1].at) })
-	s.edit(t, "127.0.0.1:0", "localhost:0")
+	s.edit(t, "127.0.0.1:0", "127.0.0.2:0")
 	before := d.Addr().String()
 	if err := d.Reload(t.Context(), s.load(t)); err != nil {
 		t.Fatal(err)

@@ -59,6 +59,9 @@ func TestDocsSecurityExamples(t *testing.T) {
 				text := strings.NewReplacer("/etc/waitcast", dir, "/run/waitcast", dir).Replace(
 					regexp.MustCompile(`(?m)^listen:.*$`).ReplaceAllString(text, ""))
 				s := newSite(t, "accounting", text)
+				if strings.Contains(text, "munge: true") {
+					mungetest.Start(t)
+				}
 				d := s.start(t)
 				cert, key := authority.Issue(dir, "someone")
 				credentials := client.Credentials{CA: authority.File, Cert: cert, Key: key}
@@ -69,7 +72,6 @@ func TestDocsSecurityExamples(t *testing.T) {
 				// credential.
 				refusal := http.StatusUnauthorized
 				if strings.Contains(text, "munge: true") {
-					mungetest.Start(t)
 					credentials.Munge = true
 					if strings.Contains(web, "client_ca_file") {
 						refusal = http.StatusForbidden
