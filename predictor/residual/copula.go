@@ -5,7 +5,7 @@ import "math"
 // DefaultRho is the correlation of the normal scores of the remaining lifetimes of two jobs that one user runs at
 // once. It was measured under strict first come, first served in the first halves of KTH-SP2 (0.31), SDSC-SP2 (0.41),
 // SDSC-Par-96 (0.14) and CTC-SP2 (0.40), at the instants when a job reached the head of the queue. For jobs of
-// different users the correlation was 0.04 or less. TestCampaignsEndTogether of package headtest repeats the
+// different users the correlation was 0.04 or less. TestCampaignsEndTogether of package head repeats the
 // measurement.
 const DefaultRho = .3
 

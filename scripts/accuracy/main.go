@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/waitcast/waitcast/predictor/backtest"
-	"github.com/waitcast/waitcast/research/headtest"
+	"github.com/waitcast/waitcast/predictor/backtest/head"
 	"github.com/waitcast/waitcast/swf"
 )
 
@@ -61,7 +61,7 @@ func run(shared, out, keep string) error {
 	}
 	page.WriteString(headPreface)
 	for _, name := range heads {
-		r, err := head(filepath.Join(shared, "traces", name+".swf.gz"))
+		r, err := headResult(filepath.Join(shared, "traces", name+".swf.gz"))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -71,17 +71,17 @@ func run(shared, out, keep string) error {
 	return os.WriteFile(out, []byte(page.String()), 0o644) //nolint:gosec // a page that everybody may read
 }
 
-func head(path string) (r *headtest.Result, err error) {
+func headResult(path string) (r *head.Result, err error) {
 	f, err := swf.Open(path, swf.OnBadLine(func(*swf.LineError) {})) // LANL has three records without a size
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	trace, err := headtest.Read(f.Reader, 0)
+	trace, err := head.Read(f.Reader, 0)
 	if err != nil {
 		return nil, err
 	}
-	return headtest.Run(trace, headtest.Options{})
+	return head.Run(trace, head.Options{})
 }
 
 const preface = `# Measured accuracy
@@ -201,7 +201,7 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		"of the median is %.0f s.\n\n", *served.Interval, *served.MedianAbsError)
 }
 
-func headTable(page io.Writer, name string, r *headtest.Result) {
+func headTable(page io.Writer, name string, r *head.Result) {
 	fmt.Fprintf(page, "### %s\n\n| method | n | r log | loss .5 | .95 | x2 |\n|---|---|---|---|---|---|\n", name)
 	for i := range r.Methods {
 		m := &r.Methods[i]

@@ -10,18 +10,18 @@ import (
 	"text/tabwriter"
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
-	"github.com/waitcast/waitcast/research/headtest"
+	"github.com/waitcast/waitcast/predictor/backtest/head"
 	"github.com/waitcast/waitcast/swf"
 )
 
 // headTrace has the scores of one trace in the mode head.
 type headTrace struct {
 	Trace string `json:"trace"`
-	*headtest.Result
+	*head.Result
 }
 
 // backtestHead repeats Downey's own test (1996, sections 6.1 to 6.4) on each trace: forecasts at the head of the queue
-// under strict first come, first served (see package headtest).
+// under strict first come, first served (see package head).
 func (a *Commands) backtestHead(paths []string, f backtestFlags) (err error) {
 	if f.report != "" {
 		return console.NewUsageError("--report draws whole waits; leave it out, or --mode head")
@@ -56,18 +56,18 @@ func (a *Commands) backtestHead(paths []string, f backtestFlags) (err error) {
 	return nil
 }
 
-func headReplay(path string, f backtestFlags, rows *predictionRows) (result *headtest.Result, err error) {
+func headReplay(path string, f backtestFlags, rows *predictionRows) (result *head.Result, err error) {
 	file, err := swf.Open(path, swf.OnBadLine(func(*swf.LineError) {})) // Read counts the lines that it cannot use
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	trace, err := headtest.Read(file.Reader, f.procs)
+	trace, err := head.Read(file.Reader, f.procs)
 	if err != nil {
 		return nil, err
 	}
 	var failed error
-	result, err = headtest.Run(trace, headtest.Options{Forecast: func(c headtest.Forecast) {
+	result, err = head.Run(trace, head.Options{Forecast: func(c head.Forecast) {
 		if rows == nil || failed != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package headtest
+package head
 
 import (
 	"errors"
@@ -29,13 +29,13 @@ type Trace struct {
 }
 
 // ErrNoProcs means that the size of the machine is unknown.
-var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
+var ErrNoProcs = errors.New("head: the log does not tell MaxProcs: give the number of processors")
 
 // Read reads the jobs of a log that ran. procs is the number of processors of the machine; 0 means MaxProcs in the
 // header. Jobs that request more get that number. A runtime of 0 counts as 1 s. Invalid lines are left out.
 func Read(r *swf.Reader, procs int) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
-		return nil, fmt.Errorf("headtest: read header: %w", err)
+		return nil, fmt.Errorf("head: read header: %w", err)
 	}
 	if procs <= 0 {
 		procs = int(r.Header().MaxProcs)
@@ -54,7 +54,7 @@ func Read(r *swf.Reader, procs int) (*Trace, error) {
 		case errors.As(err, &line):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("headtest: %w", err)
+			return nil, fmt.Errorf("head: %w", err)
 		}
 		if !rec.Ran() || rec.Procs() < 1 || rec.Submit < 0 {
 			continue
@@ -80,12 +80,12 @@ func name(n int64) string {
 func (t *Trace) schedule() ([]Job, error) {
 	sim, err := simulator.New(simulator.Config{Procs: t.Procs})
 	if err != nil {
-		return nil, fmt.Errorf("headtest: %w", err)
+		return nil, fmt.Errorf("head: %w", err)
 	}
 	for i, j := range t.Jobs {
 		in := simulator.Job{ID: int64(i), Submit: j.Submit, Procs: j.Procs, Runtime: j.Runtime}
 		if err := sim.Submit(in); err != nil {
-			return nil, fmt.Errorf("headtest: job %d: %w", j.ID, err)
+			return nil, fmt.Errorf("head: job %d: %w", j.ID, err)
 		}
 	}
 	out := make([]Job, 0, len(t.Jobs))
@@ -97,7 +97,7 @@ func (t *Trace) schedule() ([]Job, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("headtest: %w", err)
+		return nil, fmt.Errorf("head: %w", err)
 	}
 	return out, nil
 }

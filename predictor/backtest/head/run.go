@@ -1,4 +1,4 @@
-package headtest
+package head
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-// Package headtest replays a recorded trace under strict first come, first served, and scores forecasts of the wait
+// Package head replays a recorded trace under strict first come, first served, and scores forecasts of the wait
 // at the head of the queue. This is Downey's own test ("Predicting queue times on space-sharing parallel computers",
 // UCB/CSD-96-906, 1996, sections 6.1 to 6.4). Here it can use any log, and it also includes later methods.
 //
@@ -15,4 +15,4 @@
 //
 // No job overtakes another. So when a job reaches the head, the jobs before it have started, and the outcome of each
 // forecast is learnt before the next forecast is made.
-package headtest
+package head

@@ -1,4 +1,4 @@
-package headtest
+package head
 
 import (
 	"fmt"
@@ -136,7 +136,7 @@ func (l *learner) train() error {
 	target := make([]float64, len(l.waits))
 	data, err := boost.NewData(l.columns, target, nil, l.trees.Bins)
 	if err != nil {
-		return fmt.Errorf("headtest: %w", err)
+		return fmt.Errorf("head: %w", err)
 	}
 	models := make([]*boost.Model, len(l.levels))
 	var trainer boost.Trainer
@@ -145,10 +145,10 @@ func (l *learner) train() error {
 			target[i] = logOf(w) - l.exact[k][i]
 		}
 		if data, err = data.With(target, nil); err != nil {
-			return fmt.Errorf("headtest: %w", err)
+			return fmt.Errorf("head: %w", err)
 		}
 		if models[k], err = trainer.Train(data, level, l.trees); err != nil {
-			return fmt.Errorf("headtest: %w", err)
+			return fmt.Errorf("head: %w", err)
 		}
 	}
 	l.models, l.trained = models, l.seen
