@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitcast/waitcast/internal/refdata"
-	"github.com/waitcast/waitcast/research/papers/downey"
-	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
@@ -57,40 +54,6 @@ func TestGeneratorRefuses(t *testing.T) {
 		if _, err := uniformlog.NewGenerator(rng, classes...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
-	}
-}
-
-// TestParagon1996 compares fits of Downey's classes on the Paragon's log of the next year, all jobs with runtime > 0.
-// An independent fit, with the empirical cdf at the middle of its steps, gave these b0, b1 and R2. Ours are within .01.
-func TestParagon1996(t *testing.T) {
-	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	lifetimes := map[string][]float64{}
-	var r swf.Record
-	for f.Next(&r) == nil {
-		if r.Runtime > 0 {
-			c := downey.Class(f.Header().QueueName(&r), r.Allocated)
-			lifetimes[c] = append(lifetimes[c], float64(r.Runtime))
-		}
-	}
-	for class, want := range map[string]uniformlog.Fit{
-		"short":       {Model: uniformlog.Model{B0: -.569, B1: .222}, R2: .971},
-		"long":        {Model: uniformlog.Model{B0: -.408, B1: .103}, R2: .728},
-		"interactive": {Model: uniformlog.Model{B0: -.082, B1: .193}, R2: .948},
-		"sequential":  {Model: uniformlog.Model{B0: -.608, B1: .137}, R2: .940},
-	} {
-		fit, err := uniformlog.FitValues(lifetimes[class])
-		if err != nil {
-			t.Fatal(class, ": ", err)
-		}
-		m := fit.Midpoint()
-		t.Logf("%s: %.4f %.4f %.4f of %d", class, m.B0, m.B1, fit.R2, fit.N)
-		near(t, class+" b0", m.B0, want.B0, .01)
-		near(t, class+" b1", m.B1, want.B1, .01)
-		near(t, class+" R2", fit.R2, want.R2, .01)
 	}
 }
 

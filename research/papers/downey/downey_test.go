@@ -99,3 +99,37 @@ func TestHeads(t *testing.T) {
 		t.Errorf("missing %v, benefactors %v", missing, benefactors)
 	}
 }
+
+// TestParagon1996 compares fits of Downey's classes on the Paragon's log of the next year, all jobs with runtime > 0.
+// An independent fit, with the empirical cdf at the middle of its steps, gave these b0, b1 and R2. Ours are within .01.
+func TestParagon1996(t *testing.T) {
+	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	lifetimes := map[string][]float64{}
+	var r swf.Record
+	for f.Next(&r) == nil {
+		if r.Runtime > 0 {
+			c := downey.Class(f.Header().QueueName(&r), r.Allocated)
+			lifetimes[c] = append(lifetimes[c], float64(r.Runtime))
+		}
+	}
+	for class, want := range map[string]uniformlog.Fit{
+		"short":       {Model: uniformlog.Model{B0: -.569, B1: .222}, R2: .971},
+		"long":        {Model: uniformlog.Model{B0: -.408, B1: .103}, R2: .728},
+		"interactive": {Model: uniformlog.Model{B0: -.082, B1: .193}, R2: .948},
+		"sequential":  {Model: uniformlog.Model{B0: -.608, B1: .137}, R2: .940},
+	} {
+		fit, err := uniformlog.FitValues(lifetimes[class])
+		if err != nil {
+			t.Fatal(class, ": ", err)
+		}
+		m := fit.Midpoint()
+		t.Logf("%s: %.4f %.4f %.4f of %d", class, m.B0, m.B1, fit.R2, fit.N)
+		if math.Abs(m.B0-want.B0) > .01 || math.Abs(m.B1-want.B1) > .01 || math.Abs(fit.R2-want.R2) > .01 {
+			t.Errorf("%s: %.4f %.4f %.4f, want %v within .01", class, m.B0, m.B1, fit.R2, want)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package shake_test
+package ouaknine_test
 
 import (
 	"context"
