@@ -14,7 +14,7 @@ TIMEOUT   ?= 30m
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./research/liveload ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite ./research/soak ./research/papers
 
-.PHONY: all build test check test-busy test-loopback test-long claims papers generators accuracy prior study-size soak bench-http bench-guard golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test check test-busy test-loopback test-long claims papers generators accuracy prior study-size soak bench-http golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -24,7 +24,7 @@ build:
 
 # What these targets build is built as it is shipped: without cgo, so that .ci/run compiles each package once. The race detector needs
 # cgo.
-test check lint bench-guard generate check-generated: export CGO_ENABLED ?= 0
+test check lint generate check-generated: export CGO_ENABLED ?= 0
 
 # Collecting garbage less often saves a tenth of the time of the tests. A test of peak memory chooses its own value.
 test: export GOGC ?= 400
@@ -148,10 +148,6 @@ bench-http: build
 BUDGETS ?= .
 bench: build
 	$(GO) run ./scripts/bench -run '$(BUDGETS)'
-
-# Allocations, bytes and counts of work against scripts/bench-guard/baseline.txt; RENEW=-renew writes that anew.
-bench-guard:
-	$(GO) run ./scripts/bench-guard $(RENEW)
 
 # What the programs do, seen from outside, beside scripts/golden/record: for changes that must change nothing; some minutes. RENEW=-renew writes the record.
 golden:
