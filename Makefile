@@ -42,7 +42,7 @@ check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
-	$(GO) test $(QUICK) ./scripts/claims ./scripts/apipage
+	$(GO) test $(QUICK) ./research/cmd/claims ./scripts/apipage
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
@@ -108,10 +108,10 @@ check-generated: generate
 SHARED ?= ../shared
 
 # Every measured figure in README.md, docs and research/docs against its origin: pages made by programs are made anew, figures in prose are measured again and
-# compared (scripts/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. With KEEP=folder, a run that was
+# compared (research/cmd/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. With KEEP=folder, a run that was
 # stopped continues. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
-	$(GO) run ./scripts/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
+	$(GO) run ./research/cmd/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
 	git diff --exit-code --stat -- README.md docs research/docs deploy/grafana
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
@@ -124,11 +124,11 @@ generators: build
 
 # What is promised of the forecasts beside what is measured, on the traces; some minutes.
 accuracy:
-	$(GO) run ./scripts/accuracy -shared $(SHARED) $(if $(KEEP),-keep $(KEEP))
+	$(GO) run ./research/cmd/accuracy -shared $(SHARED) $(if $(KEEP),-keep $(KEEP))
 
 # What forecasts of a young daemon start from: the errors of simulations in the first days of the traces.
 prior:
-	$(GO) run ./scripts/prior -shared $(SHARED)
+	$(GO) run ./research/cmd/prior -shared $(SHARED)
 
 # What advice on sizes does to a cluster, on moldable workloads made of three traces; some minutes.
 study-size:
@@ -142,12 +142,12 @@ soak:
 
 # The HTTP interface with 10,000 running and 20,000 queued jobs; needs wrk.
 bench-http: build
-	$(GO) run ./scripts/bench-http
+	$(GO) run ./research/cmd/bench-http
 
 # Every speed that is promised beside what is measured, into docs/performance.md; BUDGETS (a regular expression) takes some of them.
 BUDGETS ?= .
 bench: build
-	$(GO) run ./scripts/bench -run '$(BUDGETS)'
+	$(GO) run ./research/cmd/bench -run '$(BUDGETS)'
 
 # What the programs do, seen from outside, beside scripts/golden/record: for changes that must change nothing; some minutes. RENEW=-renew writes the record.
 golden:
@@ -155,7 +155,7 @@ golden:
 
 # What size costs: nodes, jobs, users, history, each alone, into docs/performance.md; a quarter of an hour.
 scale:
-	$(GO) run ./scripts/scale
+	$(GO) run ./research/cmd/scale
 
 # Ten collectors, three daemons that answer and a million rows of the ledger in one PostgreSQL: docs/scale.md; ten minutes.
 clusters:
@@ -163,7 +163,7 @@ clusters:
 
 # What a log with 100,000 users and a million names costs the daemon: memory, database, metrics, restart; some minutes.
 growth: build
-	$(GO) run ./scripts/growth
+	$(GO) run ./research/cmd/growth
 
 demo:
 	$(GO) run ./cmd/daemon demo

@@ -348,7 +348,7 @@ func (b *bad) clients() (came, gone int) {
 
 // BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it if the daemon does not
 // answer. Submissions with and without alternate. It also measures how long a connection lasts. It reports the medians
-// of many submissions. The limit is 200 ms (scripts/bench).
+// of many submissions. The limit is 200 ms (research/cmd/bench).
 func BenchmarkRealSlurmDelay(b *testing.B) {
 	c := newCluster(b)
 	c.answersWithin(shipped)

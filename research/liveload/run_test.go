@@ -60,7 +60,7 @@ func TestSlurmLoad(t *testing.T) {
 	if out, err := up.CombinedOutput(); err != nil {
 		t.Fatalf("starting Slurm: %v\n%s", err, out)
 	}
-	load := exec.Command("../../scripts/slurm-load", cluster, "--seed", "5", "--jobs", "6", "--longest", "2",
+	load := exec.Command("../../research/slurm-load", cluster, "--seed", "5", "--jobs", "6", "--longest", "2",
 		"--test-only")
 	out, err := load.Output()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 const usage = `usage: liveload VERB [flags] [arguments]; -h after each tells its flags
   plan     print the load of a seed
-  load     submit it to a cluster that runs (scripts/slurm-load)
+  load     submit it to a cluster that runs (research/slurm-load)
   run      start clusters and daemons, submit the loads of several seeds, and record them
   report   judge the answers that were recorded
   replay   put the journals of recorded loads through this program's engine, and record its answers

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/waitcast/waitcast/internal/benchtext"
+	"github.com/waitcast/waitcast/research/benchtext"
 )
 
 // budget is one promised speed or size.
@@ -69,10 +69,10 @@ const (
 // programs, which were measured once on a similar machine: mtail read 0.24 M lines/s of such a file, and pyss simulated
 // 5,200 jobs/s of KTH-SP2.
 func budgets() []budget {
-	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
-	past := command{words: "./scripts/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
-	reading := command{words: "go run ./scripts/bench-reading", tools: []string{"mawk"}, traces: true}
-	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
+	imports := command{words: "./research/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
+	past := command{words: "./research/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
+	reading := command{words: "go run ./research/cmd/bench-reading", tools: []string{"mawk"}, traces: true}
+	answers := command{words: "go run ./research/cmd/bench-http", tools: []string{"wrk"}}
 	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
 	delay := command{
 		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./client/slurm",
@@ -232,7 +232,7 @@ func loaded(load, machine string) bool {
 	return err == nil && cores > 0 && l > float64(cores)
 }
 
-// readImport extracts the figures from the output of scripts/bench-import.
+// readImport extracts the figures from the output of research/bench-import.
 func readImport(text string) string {
 	var out strings.Builder
 	for _, r := range [...]struct {
@@ -250,7 +250,7 @@ func readImport(text string) string {
 	return out.String()
 }
 
-// readHistory extracts the figures from the output of scripts/bench-history.
+// readHistory extracts the figures from the output of research/bench-history.
 func readHistory(text string) string {
 	line := regexp.MustCompile(
 		`(?m)^history (\S+), \S+: \d+ jobs, ([\d.]+) s \((\d+) jobs/s\), .* (\d+) MiB, database (\d+) MB`)

@@ -16,7 +16,7 @@ import (
 )
 
 // table is the path of the table of claims, from the root of the tree.
-const table = "scripts/claims/claims.yaml"
+const table = "research/cmd/claims/claims.yaml"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -155,7 +155,7 @@ func holes(page string, bs []block, texts []string) []string {
 	for i, b := range bs {
 		if f := figures(b.text); len(f) > 0 && !covered[i] {
 			wrong = append(wrong,
-				fmt.Sprintf("%s:%d: scripts/claims/claims.yaml does not say where %q come from", page, b.line, f))
+				fmt.Sprintf("%s:%d: research/cmd/claims/claims.yaml does not say where %q come from", page, b.line, f))
 		}
 	}
 	return wrong

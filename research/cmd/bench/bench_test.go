@@ -83,7 +83,7 @@ one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
 // characters that would break the table.
 func TestBudgets(t *testing.T) {
 	list := budgets()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "performance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

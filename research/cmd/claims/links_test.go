@@ -21,7 +21,7 @@ var (
 
 // TestLinks fails if a page of the repository links to a file, or to a place in a page, that does not exist.
 func TestLinks(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	seen := 0
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -16,7 +16,7 @@ func TestPagesAreCovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := pages(filepath.Join("..", ".."))
+	found, err := pages(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestUncovered(t *testing.T) {
 	want := []string{
 		`README.md: the table's text "gone" is in 0 blocks, want 1`,
 		`README.md: the table's text "twice" is in 2 blocks, want 1`,
-		`README.md:18: scripts/claims/claims.yaml does not say where ["17 %"] come from`,
+		`README.md:18: research/cmd/claims/claims.yaml does not say where ["17 %"] come from`,
 		`docs/fast.md:5: no command is named that measures ["4 ms"]`,
 		`docs/none.md: the table speaks of a page that is not there`,
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waitcast/waitcast/internal/benchtext"
+	"github.com/waitcast/waitcast/research/benchtext"
 )
 
 // skipped is the prefix of the stored text of a command that could not be run.

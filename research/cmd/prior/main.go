@@ -48,7 +48,7 @@ func run(shared, out string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	priors := ensemble.Priors{Origin: fmt.Sprintf("made by scripts/prior: the first %d submissions of each log", first),
+	priors := ensemble.Priors{Origin: fmt.Sprintf("made by research/cmd/prior: the first %d submissions of each log", first),
 		All: pool(found, ""), Without: map[string]ensemble.Prior{}}
 	for name := range found {
 		priors.Without[name] = pool(found, name)

@@ -35,7 +35,7 @@ type options struct {
 // processors.
 type format struct {
 	name  string    // name in the configuration
-	log   string    // name in scripts/genlogs
+	log   string    // name in research/cmd/genlogs
 	mawk  [2]string // the field separator and the program
 	mtail string    // a regular expression with a group "value"
 }
@@ -82,9 +82,9 @@ func run(ctx context.Context, o *options) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	generator := filepath.Join(dir, "genlogs")
-	build := exec.CommandContext(ctx, "go", "build", "-o", generator, "./scripts/genlogs")
+	build := exec.CommandContext(ctx, "go", "build", "-o", generator, "./research/cmd/genlogs")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building scripts/genlogs: %w\n%s", err, out)
+		return fmt.Errorf("building research/cmd/genlogs: %w\n%s", err, out)
 	}
 	for _, f := range formats() {
 		if o.only != "" && !strings.Contains(","+o.only+",", ","+f.name+",") {

@@ -18,7 +18,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/waitcast/waitcast/internal/benchtext"
+	"github.com/waitcast/waitcast/research/benchtext"
 )
 
 type options struct {

@@ -25,7 +25,7 @@ var (
 // TestPagesNameCode fails if a page for developers names a file, a package, a type or a function that does not exist,
 // or links to a missing page.
 func TestPagesNameCode(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	known, err := declared(root)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestPagesNameCode(t *testing.T) {
 
 // TestWrongNames proves that TestPagesNameCode can fail.
 func TestWrongNames(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	known, err := declared(root)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestWrongNames(t *testing.T) {
 // TestGlossary fails if a term of the glossary has no Go type or function, or one that does not exist, or if a term is
 // defined twice.
 func TestGlossary(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	known, err := declared(root)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitcast/waitcast/internal/benchtext"
+	"github.com/waitcast/waitcast/research/benchtext"
 )
 
 // row is a point, with the size of its dimension and its cost.
