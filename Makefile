@@ -12,9 +12,9 @@ BESIDE    ?= 4
 # After this time the tests of a package are ended: twice what the longest takes on a busy machine.
 TIMEOUT   ?= 30m
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
-LONGEST   := ./daemon ./pipeline ./research/liveload ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite ./research/soak ./research/papers
+LONGEST   := ./daemon ./pipeline ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite
 
-.PHONY: all build test check test-busy test-loopback test-long claims papers generators accuracy prior study-size soak bench-http golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test check test-busy test-loopback test-long test-fresh research claims papers generators accuracy prior study-size soak bench-http golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -32,9 +32,13 @@ test: export GOGC ?= 400
 # Test binaries are linked without symbols, and not vetted: lint does that. With a hundred of them it saves a minute.
 QUICK := -vet=off -ldflags=-s
 
-# The one command that must pass on a fresh machine.
+# The one command that must pass on a fresh machine; scripts/test-fresh proves it.
 test:
-	$(GO) test $(QUICK) -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(BESIDE) $(LONGEST) ./...
+	$(GO) test $(QUICK) -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(BESIDE) $(if $(filter ./...,$(SUBJECT)),$(LONGEST)) $(SUBJECT)
+
+# The same on a minimal Debian 12 and 13 with Go, git and make alone, as an ordinary user and as root; by root.
+test-fresh:
+	GO=$(GO) ./scripts/test-fresh
 
 # Before a commit, on the packages that it changes: make check SUBJECT="./collector/pbs ./api". Tests, lint, and the tests that read
 # the whole repository: names, figures and links in pages, configuration keys in messages.
@@ -42,11 +46,12 @@ check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
-	$(GO) test $(QUICK) ./research/cmd/claims ./scripts/apipage
+	$(GO) test $(QUICK) ./scripts/apipage
+	$(GO) test -C research $(QUICK) ./cmd/claims
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
-# alone. SUBJECT takes some of the packages, here and in check.
+# alone. SUBJECT takes some of the packages, here, in test and in check.
 SUBJECT ?= ./...
 test-busy:
 	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-busy $(SUBJECT)
@@ -77,8 +82,9 @@ race:
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:
 	WAITCAST_LONG=1 $(GO) test -timeout 150m ./...
+	cd research && WAITCAST_LONG=1 $(GO) test -timeout 150m ./...
 	$(GO) test -race -short ./...
-	$(MAKE) fuzz
+	$(MAKE) test-fresh fuzz
 
 # Debian packages for the tests that need them; as root.
 test-deps:
@@ -107,47 +113,54 @@ check-generated: generate
 # The folder with recorded logs; CONTRIBUTING.md names their origin.
 SHARED ?= ../shared
 
+# Studies and measurements, which no user of the programs runs: a module of its own. Its programs run in the root, so that paths are
+# relative to it.
+research: export CGO_ENABLED ?= 0
+research:
+	cd research && $(GO) vet ./...
+	cd research && $(GO) test -ldflags=-s -vet=off -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(BESIDE) ./...
+
 # Every measured figure in README.md, docs and research/docs against its origin: pages made by programs are made anew, figures in prose are measured again and
 # compared (research/cmd/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. With KEEP=folder, a run that was
 # stopped continues. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
-	$(GO) run ./research/cmd/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
+	$(GO) run -C research ./cmd/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
 	git diff --exit-code --stat -- README.md docs research/docs deploy/grafana
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 papers:
-	$(GO) run ./research/cmd/papers -shared $(SHARED) $(LONG)
+	$(GO) run -C research ./cmd/papers -shared $(SHARED) $(LONG)
 
 # Work, load, sizes and runtimes of generated workloads beside those of the logs: research/docs/generators.md; 5 minutes of one core.
 generators: build
-	$(GO) run ./research/cmd/generators -shared $(SHARED) -out research/docs/generators.md
+	$(GO) run -C research ./cmd/generators -shared $(SHARED) -out research/docs/generators.md
 
 # What is promised of the forecasts beside what is measured, on the traces; some minutes.
 accuracy:
-	$(GO) run ./research/cmd/accuracy -shared $(SHARED) $(if $(KEEP),-keep $(KEEP))
+	$(GO) run -C research ./cmd/accuracy -shared $(SHARED) $(if $(KEEP),-keep $(KEEP))
 
 # What forecasts of a young daemon start from: the errors of simulations in the first days of the traces.
 prior:
-	$(GO) run ./research/cmd/prior -shared $(SHARED)
+	$(GO) run -C research ./cmd/prior -shared $(SHARED)
 
 # What advice on sizes does to a cluster, on moldable workloads made of three traces; some minutes.
 study-size:
-	$(GO) run ./research/cmd/sizestudy -shared $(SHARED)
+	$(GO) run -C research ./cmd/sizestudy -shared $(SHARED)
 
 # A year of a busy cluster through the real daemon, which is killed and whose database fails: research/docs/soak.md. More with JOBS=1000000; SEED repeats a run.
 JOBS ?= 50000
 SEED ?= 0
 soak:
-	$(GO) run ./research/cmd/soak -shared $(SHARED) -jobs $(JOBS) -seed $(SEED) $(SOAK)
+	$(GO) run -C research ./cmd/soak -shared $(SHARED) -jobs $(JOBS) -seed $(SEED) $(SOAK)
 
 # The HTTP interface with 10,000 running and 20,000 queued jobs; needs wrk.
 bench-http: build
-	$(GO) run ./research/cmd/bench-http
+	$(GO) run -C research ./cmd/bench-http
 
 # Every speed that is promised beside what is measured, into docs/performance.md; BUDGETS (a regular expression) takes some of them.
 BUDGETS ?= .
 bench: build
-	$(GO) run ./research/cmd/bench -run '$(BUDGETS)'
+	$(GO) run -C research ./cmd/bench -run '$(BUDGETS)'
 
 # What the programs do, seen from outside, beside scripts/golden/record: for changes that must change nothing; some minutes. RENEW=-renew writes the record.
 golden:
@@ -155,7 +168,7 @@ golden:
 
 # What size costs: nodes, jobs, users, history, each alone, into docs/performance.md; a quarter of an hour.
 scale:
-	$(GO) run ./research/cmd/scale
+	$(GO) run -C research ./cmd/scale
 
 # Ten collectors, three daemons that answer and a million rows of the ledger in one PostgreSQL: docs/scale.md; ten minutes.
 clusters:
@@ -163,7 +176,7 @@ clusters:
 
 # What a log with 100,000 users and a million names costs the daemon: memory, database, metrics, restart; some minutes.
 growth: build
-	$(GO) run ./research/cmd/growth
+	$(GO) run -C research ./cmd/growth
 
 demo:
 	$(GO) run ./cmd/daemon demo

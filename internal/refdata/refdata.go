@@ -3,6 +3,7 @@
 package refdata
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,7 +33,8 @@ func root(t testing.TB) string {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(text, []byte("module github.com/waitcast/waitcast\n")) { // not that of research
 			return filepath.Join(filepath.Dir(dir), "shared")
 		}
 		up := filepath.Dir(dir)

@@ -13,7 +13,7 @@ import (
 func Build(t testing.TB, folder string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), filepath.Base(folder))
-	build := exec.CommandContext(t.Context(), "go", "run", "-ldflags=-s", "-exec", "cp", folder, program)
+	build := exec.CommandContext(t.Context(), "go", "run", "-C", folder, "-ldflags=-s", "-exec", "cp", ".", program)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", folder, err, out)
 	}

@@ -78,7 +78,7 @@ func (s *Study) Page() (string, error) {
 
 const introduction = `# What each part of the engine is worth
 
-` + "`go run ./research/cmd/ablation`" + ` replays the first half of each log: once with nothing left out, once without
+` + "`go run -C research ./cmd/ablation`" + ` replays the first half of each log: once with nothing left out, once without
 each group of features, rule or expert, and once with an oracle. Trees are trained again each time. The loss is the mean
 pinball loss of ln(wait + 60 s); the first tenth of the jobs is not scored. The number in brackets is the change in
 percent of the loss with nothing left out, with its standard error over weeks (the ratio of two sums). If it is above 0,

@@ -27,7 +27,7 @@ func (l testLog) Write(text []byte) (int, error) {
 func soak(t *testing.T, o Options) {
 	t.Helper()
 	o.Out, o.Dir, o.Seed = testLog{t}, t.TempDir(), uint64(time.Now().UnixNano())
-	t.Logf("to repeat: go run ./research/cmd/soak -mild -jobs %d -days %d -every %v -format %s -style %s -store %s "+
+	t.Logf("to repeat: go run -C research ./cmd/soak -mild -jobs %d -days %d -every %v -format %s -style %s -store %s "+
 		"-seed %d -shared none",
 		o.Jobs, o.Days, o.Every, o.Format, o.Style, o.Store, o.Seed)
 	r, err := Run(t.Context(), o)

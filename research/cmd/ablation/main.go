@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/research/ablation"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 func main() {
+	checkout.Enter()
 	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "ablation:", err)
 		os.Exit(1)

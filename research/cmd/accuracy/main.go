@@ -13,10 +13,12 @@ import (
 
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/predictor/backtest/head"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 	"github.com/waitcast/waitcast/swf"
 )
 
 func main() {
+	checkout.Enter()
 	shared := flag.String("shared", "../shared", "folder with traces/")
 	out := flag.String("out", "docs/accuracy.md", "file to write")
 	keep := flag.String("keep", "", "folder that keeps the result of each replay: what has one is not replayed again")

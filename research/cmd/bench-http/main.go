@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/internal/token"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 type options struct {
@@ -31,6 +32,7 @@ type options struct {
 }
 
 func main() {
+	checkout.Enter()
 	var o options
 	flag.StringVar(&o.daemon, "daemon", "bin/waitcastd", "the daemon's binary")
 	flag.BoolVar(&o.shares, "shares", false, "measure a small client beside one that floods, instead of wrk")

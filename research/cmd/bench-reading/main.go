@@ -24,6 +24,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/history"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 type options struct {
@@ -59,6 +60,7 @@ func formats() []format {
 }
 
 func main() {
+	checkout.Enter()
 	var o options
 	flag.StringVar(&o.daemon, "daemon", "bin/waitcastd", "the daemon's binary")
 	flag.StringVar(&o.trace, "trace", filepath.Join(cmp.Or(os.Getenv("WAITCAST_SHARED"), filepath.Join("..", "shared")),
@@ -82,7 +84,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	generator := filepath.Join(dir, "genlogs")
-	build := exec.CommandContext(ctx, "go", "build", "-o", generator, "./research/cmd/genlogs")
+	build := exec.CommandContext(ctx, "go", "build", "-C", "research", "-o", generator, "./cmd/genlogs")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building research/cmd/genlogs: %w\n%s", err, out)
 	}

@@ -71,8 +71,8 @@ const (
 func budgets() []budget {
 	imports := command{words: "./research/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
 	past := command{words: "./research/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
-	reading := command{words: "go run ./research/cmd/bench-reading", tools: []string{"mawk"}, traces: true}
-	answers := command{words: "go run ./research/cmd/bench-http", tools: []string{"wrk"}}
+	reading := command{words: "go run -C research ./cmd/bench-reading", tools: []string{"mawk"}, traces: true}
+	answers := command{words: "go run -C research ./cmd/bench-http", tools: []string{"wrk"}}
 	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
 	delay := command{
 		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./client/slurm",

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/waitcast/waitcast/research/benchtext"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 type options struct {
@@ -29,6 +30,7 @@ type options struct {
 }
 
 func main() {
+	checkout.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

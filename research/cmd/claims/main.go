@@ -13,12 +13,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 // table is the path of the table of claims, from the root of the tree.
 const table = "research/cmd/claims/claims.yaml"
 
 func main() {
+	checkout.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/research/fastreplay"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 // options has the values of the flags.
@@ -51,6 +52,7 @@ type measured struct {
 const softLimit = 400 << 20
 
 func main() {
+	checkout.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {

@@ -17,9 +17,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 func main() {
+	checkout.Enter()
 	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "generators:", err)
 		os.Exit(1)
@@ -92,7 +95,7 @@ const introduction = `# Generated workloads beside their logs
 Made by ` + "`make generators`: `waitcast generate --from LOG --model M --form F --seed S`" + `, with as many jobs as
 the log has, without and with ` + "`--load same`" + `, seeds %s. A separate program reads the files that the command
 wrote and measures them. To measure other logs and seeds, run:
-` + "`go run ./research/cmd/generators -seeds 7,8 LOG.swf...`" + `.
+` + "`go run -C research ./cmd/generators -seeds 7,8 LOG.swf...`" + `.
 
 - Mean work: the mean work of a job, divided by that of the recorded jobs. The cell has the mean over the seeds, the
   minimum and the maximum.

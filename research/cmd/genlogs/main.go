@@ -15,10 +15,12 @@ import (
 
 	"github.com/waitcast/waitcast/collector/pbs"
 	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 	"github.com/waitcast/waitcast/swf"
 )
 
 func main() {
+	checkout.Enter()
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "genlogs:", err)
 		os.Exit(1)

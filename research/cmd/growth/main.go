@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"time"
+
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 type options struct {
@@ -26,6 +28,7 @@ type options struct {
 }
 
 func main() {
+	checkout.Enter()
 	var o options
 	flag.StringVar(&o.daemon, "daemon", "bin/waitcastd", "the daemon's binary")
 	flag.StringVar(&o.log, "log", "", "write the log to this file, and do no more")

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/waitcast/waitcast/research/internal/checkout"
 	"github.com/waitcast/waitcast/research/liveload"
 )
 
@@ -30,6 +31,7 @@ const usage = `usage: liveload VERB [flags] [arguments]; -h after each tells its
            put the journals of dayone through this program's engine, and compare the three daemons`
 
 func main() {
+	checkout.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command(ctx, os.Args[1:]); err != nil {

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/waitcast/waitcast/research/internal/checkout"
 	"github.com/waitcast/waitcast/research/papers"
 )
 
 func main() {
+	checkout.Enter()
 	if err := run(os.Args[1:], os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "papers:", err)
 		os.Exit(1)

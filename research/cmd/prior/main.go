@@ -16,12 +16,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 // first is the number of submissions of each log that count.
 const first = 1000
 
 func main() {
+	checkout.Enter()
 	shared := flag.String("shared", "../shared", "folder with traces/")
 	out := flag.String("out", "predictor/engine/ensemble/prior.json", "file to write")
 	flag.Parse()

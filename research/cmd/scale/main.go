@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 // point is the size of a cluster.
@@ -69,6 +71,7 @@ type options struct {
 }
 
 func main() {
+	checkout.Enter()
 	var o options
 	flag.StringVar(&o.only, "dimensions", "nodes,running,queued,users,history", "which are grown")
 	flag.StringVar(&o.docs, "docs", "docs", "folder of the page")

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitcast/waitcast/research/internal/checkout"
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
@@ -26,6 +27,7 @@ type options struct {
 }
 
 func main() {
+	checkout.Enter()
 	var o options
 	flag.StringVar(&o.shared, "shared", "../shared", "folder with traces/")
 	flag.StringVar(&o.out, "out", filepath.Join("research", "docs"), "folder to write to")

@@ -54,7 +54,7 @@ func (s *results) weightsTable(printf printer) {
 	printf("%s", weightsText)
 	_, serve, ok := sizestudy.Best(s.trials, mostRegret, alike)
 	if !ok {
-		printf("The weights have not been tried again since. `go run ./research/cmd/sizestudy -weights` tries " +
+		printf("The weights have not been tried again since. `go run -C research ./cmd/sizestudy -weights` tries " +
 			"them.\n\n")
 		return
 	}

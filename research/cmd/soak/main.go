@@ -16,10 +16,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/waitcast/waitcast/research/internal/checkout"
 	"github.com/waitcast/waitcast/research/soak"
 )
 
 func main() {
+	checkout.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
