@@ -119,7 +119,7 @@ func historyFormats() map[string]func(jobs []ran) string {
 			return fmt.Sprintf(`"JOB_FINISH" "10.1" %d %d 506 33554435 %d %d 0 0 %d "u%d" "%s" "" "" "" "login" `+
 				`"/home" "" "" "" "%d.1" 0 %s 64 116.1 "%s" "run" 0.06 0.27 1480 0 -1 0 0 1477 0 0 0 0 -1 0 0 0 13 8 `+
 				`-1 "" "default" 0 %d "" "" 0 2048 0 "" "" "" "" 0 "" 0 "" -1 "/x" "" "" "" -1 "" "" 5136 "" 0 "" "" `+
-				`0 0 0 %d 2048 "" "" -1 "" -1 0 "" 0 0 "" 300 "" 0 "" 0.000000 0.00 0.00 0.00 0.00 8 "n1" -1 0 0 0`+
+				`0 0 %d 64 2048 "" "" -1 "" -1 0 "" 0 0 "" 300 "" 0 "" 0.000000 0.00 0.00 0.00 0.00 8 "n1" -1 0 0 0`+
 				"\n", j.end.Unix(), j.id, j.procs, j.submit.Unix(), j.start.Unix(), j.user, j.queue, j.submit.Unix(),
 				host, j.name, j.procs, int(j.limit.Seconds()))
 		}),

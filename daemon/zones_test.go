@@ -188,8 +188,8 @@ func lsfAcct(kind job.Kind, j *zoned) string {
 	}
 	return fmt.Sprintf(`"JOB_FINISH" "10.1" %d %d 506 2 1 %d 0 0 %d "ann" "q" "" "" "" "login" "/home/ann" "" "" "" `+
 		`"x" 0 1 "n1" 64 116.1 "cfd" "run" %s "" "aero" 0 1 "" "" 0 `+
-		`2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 4 0 3600 `+
-		`2048 "select[x]"`+"\n",
+		`2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 n1 1 2 3 4 5 3600 `+
+		`64 2048 "select[x]"`+"\n",
 		j.end.Unix(), j.id, j.submit.Unix(), j.start.Unix(), lsfUsage)
 }
 

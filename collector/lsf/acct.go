@@ -1,9 +1,11 @@
 package lsf
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -27,6 +29,7 @@ func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) 
 const (
 	statPend     = 0x01
 	statPsusp    = 0x02
+	statStarted  = 0x04 | 0x08 | 0x10 // RUN, SSUSP, USUSP
 	statExit     = 0x20
 	statDone     = 0x40
 	statFinished = statExit | statDone
@@ -47,48 +50,110 @@ func (p *parser) jobFinish() error {
 	given, nodes := p.hostList("numExHosts")
 	s.int("jStatus")
 	s.skip("hostFactor", "n")
-	name := s.str("jobName")
+	base, elements := splitName(s.str("jobName"))
+	a.Name = string(base)
+	sound := s.err == nil
 	s.skip("command", "s")
-	s.skip("lsfRusage", "nnnnnnnnnnnnnnnnnnn")
-	s.skip("mailUser", "s")
-	a.Account = p.project(s.str("projectName"))
-	s.skip("maxNumProcessors", "nn") // exitStatus maxNumProcessors
-	s.skipStrings("loginShell")      // loginShell timeEvent
-	index := s.int("idx")
+	if sound && s.cut && elements == nil { // a line break in the command; what a single job needs stands before it
+		s.err = nil
+	}
+	index, killed := p.finishTail(&a)
+	several := index == wholeArray
+	if several {
+		index = 0
+	}
+	if several && start > 0 {
+		return collector.Bad(collector.ReasonField, "idx", "%d stands for elements that never started, "+
+			"but the record has the startTime %d", wholeArray, start)
+	}
 	id, err := p.id(number, index)
 	if err != nil {
 		return err
 	}
-	base, _ := splitName(name)
-	a.Name, a.Nodes, a.TimeLimit = string(base), nodes, p.finishLimit()
-	ran := start > 0
 	// A job never starts with fewer processors than it requested. But some launchers of parallel jobs leave a shorter
 	// list of hosts, whose length is then not the number of processors.
-	if given < asked || !ran {
+	if given < asked || start <= 0 {
 		given = asked
 	}
 	if err := p.checkProcs("numProcessors", given); err != nil {
 		return err
 	}
-	a.Procs = int(given)
-	return p.finished(id, a, submit, start)
+	a.Procs, a.Nodes = int(given), nodes
+	if !several {
+		return p.finished(id, a, submit, start)
+	}
+	each(number, killed, func(id string) { err = cmp.Or(err, p.finished(id, a, submit, 0)) })
+	return err
 }
 
-// finishLimit reads the run limit, which versions from 9.1 on write after the older fields; 0 if it is missing.
-func (p *parser) finishLimit() time.Duration {
+// wholeArray is the idx of a record about several elements of an array, which its index ranges name.
+const wholeArray = -1
+
+// finishTail reads the fields after the command. It returns idx, and the index ranges of a record about several
+// elements.
+func (p *parser) finishTail(a *job.Attributes) (index int64, killed []indexRange) {
+	s := &p.scan
+	if s.cut {
+		return 0, nil
+	}
+	s.skip("lsfRusage", "nnnnnnnnnnnnnnnnnnn")
+	s.skip("mailUser", "s")
+	a.Account = p.project(s.str("projectName"))
+	s.skip("maxNumProcessors", "nn") // exitStatus maxNumProcessors
+	s.skipStrings("loginShell")      // loginShell timeEvent
+	index = s.int("idx")
+	if s.err == nil {
+		a.TimeLimit, killed = p.newerFields()
+		s.err = nil // older versions lack some or all of them
+	}
+	return index, killed
+}
+
+// newerFields reads the fields after idx up to the last that is used. Each version adds some.
+func (p *parser) newerFields() (run time.Duration, killed []indexRange) {
 	s := &p.scan
 	// Skipped: maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
+	// warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation jobGroupName
+	// requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
 	s.skip("", "nnssssnsnsnssssnssnsnss")
-	// Skipped: warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation
-	// jobGroupName requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
-	s.skipLists("", "ns")    // submitEXT: key value
-	s.skipLists("", "snnnn") // hostRusage: hostname mem swap utime stime
-	s.skip("", "n")          // options3
-	seconds := s.int("runLimit")
+	s.skipLists("", "ns") // submitEXT: key value
+	run = limit(s.runLimit())
+	// Skipped: effectiveResReq srcCluster srcJobId dstCluster dstJobId forwardTime flow_id acJobWaitTime
+	// totalProvisionTime outdir runTime subcwd
+	s.skip("", "ssnsnnsnnsns")
+	s.skipLists("", "sn")    // network: networkID num_window
+	s.skip("", "snnnnn")     // affinity serial_job_energy cpi gips gbs gflops
+	s.skipLists("", "s")     // allocSlots
+	s.skip("", "n")          // ineligiblePendTime
+	killed = s.indexRanges() // those of a single job are empty
+	if s.err != nil {
+		return run, nil
+	}
+	return run, killed
+}
+
+// runLimit reads the usage of the execution hosts and the fields runLimit, options3 and avgMem, up to the string after
+// them. IBM's page of lsb.acct has four numbers a host, the names in quotes, and options3 before runLimit. LSF 9.1 to
+// 10.1 write five numbers and names without quotes, so that only the end of this part is sure.
+func (s *scanner) runLimit() int64 {
+	names := s.int("numHostRusage")
+	if !s.isString() {
+		names = 0
+	}
+	var last [3][]byte
+	for s.err == nil && (names > 0 || !s.isString()) {
+		if s.isString() {
+			s.skip("hostRusage", "s")
+			names--
+			continue
+		}
+		last = [3][]byte{last[1], last[2], s.word("avgMem", "a number")}
+	}
+	seconds, _ := logtext.Integer(last[0])
 	if s.err != nil {
 		return 0
 	}
-	return limit(seconds)
+	return seconds
 }
 
 func (p *parser) finished(id string, a job.Attributes, submit, start int64) error {

@@ -3,6 +3,7 @@ package lsf
 import (
 	"bytes"
 
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
@@ -65,6 +66,20 @@ func parseRanges(list []byte) []indexRange {
 }
 
 func (r indexRange) valid() bool { return r.first >= 1 && r.last >= r.first && r.step >= 1 }
+
+// indexRanges reads a count and that many ranges of indexes.
+func (s *scanner) indexRanges() []indexRange {
+	var ranges []indexRange
+	for n := s.int("indexRangeCnt"); n > 0 && s.err == nil; n-- {
+		r := indexRange{s.int("indexRangeStart"), s.int("indexRangeEnd"), s.int("indexRangeStep")}
+		if s.err == nil && !r.valid() {
+			s.err = collector.Bad(collector.ReasonField, "indexRangeStart", "no range of indexes: %d to %d by %d",
+				r.first, r.last, r.step)
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges
+}
 
 // count returns the number of indexes, at most maxTasks.
 func count(ranges []indexRange) int {

@@ -32,6 +32,10 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 		return (*parser).jobForward, true, nil
 	case "JOB_FINISH":
 		return (*parser).jobFinish, true, nil
+	case "JOB_FINISH2":
+		return (*parser).jobFinish2, true, nil
+	case "JOB_STATUS2":
+		return (*parser).jobStatus2, true, nil
 	}
 	return nil, silent(kind), nil
 }
@@ -41,13 +45,13 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 func silent(kind []byte) bool {
 	switch string(kind) {
 	// JOB_START reports the start.
-	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT",
+	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST",
 		// JOB_STATUS reports the result.
 		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS",
 		"SBD_UNREPORTED_STATUS",
 		"JOB_MOVE", "JOB_CLEAN", "JOB_EXCEPTION", "JOB_EXT_MSG", "JOB_ATTA_DATA", "JOB_ATTR_SET", "JOB_MSG",
-		"JOB_MSG_ACK", "JOB_ACCEPT", "JOB_ACCEPTACK", "JOB_OCCUPY_REQ", "JOB_VACATED", "JOB_RUN_RUSAGE", "JOB_STATUS2",
-		"JOB_FINISH2",
+		"JOB_MSG_ACK", "JOB_ACCEPT", "JOB_ACCEPTACK", "JOB_OCCUPY_REQ", "JOB_VACATED", "JOB_RUN_RUSAGE",
+		"JOB_STARTLIMIT", "JOB_PENDING_REASONS", "JOB_FANOUT_INFO", "JOB_PROVISION_START", "JOB_PROVISION_END",
 		"JOB_RESIZE_NOTIFY_START", "JOB_RESIZE_NOTIFY_ACCEPT", "JOB_RESIZE_NOTIFY_DONE", "JOB_RESIZE_RELEASE",
 		"JOB_RESIZE_CANCEL", "JOB_RESIZE",
 		"QUEUE_CTRL", "HOST_CTRL", "HGHOST_CTRL", "MBD_START", "MBD_DIE", "LOAD_INDEX", "LOG_SWITCH", "GRP_ADD",
@@ -274,7 +278,11 @@ func (p *parser) jobStatus() error {
 		s.skip("lsfRusage", "nnnnnnnnnnnnnnnnnnn")
 	}
 	s.int("exitStatus")
-	id, err := p.id(number, s.int("idx"))
+	index := s.int("idx")
+	if index == wholeArray { // a kill of elements that wait
+		index = 0
+	}
+	id, err := p.id(number, index)
 	if err != nil {
 		return err
 	}
@@ -335,15 +343,7 @@ func (p *parser) jobSwitch2() error {
 	ev := p.event(job.Update, "")
 	ev.Queue = p.names.Of(s.str("queue"))
 	s.skip("userName", "s")
-	var ranges []indexRange
-	for n := s.int("indexRangeCnt"); n > 0 && s.err == nil; n-- {
-		r := indexRange{s.int("indexRangeStart"), s.int("indexRangeEnd"), s.int("indexRangeStep")}
-		if s.err == nil && !r.valid() {
-			return collector.Bad(collector.ReasonField, "indexRangeStart", "no range of indexes: %d to %d by %d",
-				r.first, r.last, r.step)
-		}
-		ranges = append(ranges, r)
-	}
+	ranges := s.indexRanges()
 	if _, err := p.id(number, 0); err != nil {
 		return err
 	}

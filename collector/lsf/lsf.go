@@ -7,8 +7,8 @@
 // Sources: the pages lsb.events and lsb.acct of IBM's configuration reference of LSF 10.1 and 9.1 (ibm.com/docs,
 // Spectrum LSF, "Configuration files"), which list the fields of every record in their order; the structures jobNewLog,
 // jobStartLog, jobStatusLog, jobModLog and similar ones of the LSF API reference; and the reading functions of OpenLava
-// (lsbatch/lib/lsb.log.c and lsbatch.h, Platform Computing 2007), which descends from LSF. The parsers were not tested
-// against a real LSF.
+// (lsbatch/lib/lsb.log.c and lsbatch.h, Platform Computing 2007), which descends from LSF; and public records of LSF
+// 5.1 to 10.1 (testdata/README.md). The parsers were not tested against a real LSF.
 package lsf
 
 import (

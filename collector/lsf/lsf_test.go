@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// usage has the fields of lsfRusage. All lines in these tests were written by hand from the documentation that the
-// package comment names, because no LSF was available.
+// usage has the fields of lsfRusage. The lines of these tests were written by hand from the documentation that the
+// package comment names, and from public records (testdata/README.md), because no LSF was available.
 
 const usage = "0.06 0.27 1480 0 -1 0 0 1477 0 0 0 0 -1 0 0 0 13 8 -1"
 
@@ -51,8 +51,8 @@ type finishLine struct {
 	procs, submit, start, hosts, name, strings, idx, tail string
 }
 
-const finishTail = `2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 ` +
-	`4 0 3600 2048 "select[x]"`
+const finishTail = `2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 n1 1 2 3 ` +
+	`4 5 3600 64 2048 "select[x]"`
 
 func (l finishLine) String() string {
 	return fmt.Sprintf(`"JOB_FINISH" "10.1" 1720008360 7 506 2 %s %s 0 0 %s "ann" "normal" "" "" "" "login" `+
@@ -186,7 +186,18 @@ func goodEvents() []formattest.Case {
 			Want: update(job.Attributes{Queue: "long"}, "7")},
 		{Name: "forwarded", Line: `"JOB_FORWARD" "10.1" 1720008361 7 2 "remote" "r1" "r2" 0 0 "" 0`,
 			Want: one(happened(job.Hold, "7", 361))},
+		{Name: "waiting elements of an array killed", Line: `"JOB_STATUS" "10.1" 1720008361 7 32 0 0 0.3 0 0 0 -1 14`,
+			Want: one(happened(job.End, "7", 361))},
 		{Name: "signal", Line: `"JOB_SIGNAL" "10.1" 1720008361 7 0 1 "KILL" 0 "ann"`},
+		{Name: "limit of starts", Line: `"JOB_STARTLIMIT" "10.1" 1720008361 1 "normal" 0 0`},
+		{Name: "reasons", Line: `"JOB_PENDING_REASONS" "10.1" 1720008361 1 "7" "2"`},
+		{Name: "end in the stream", Line: `"JOB_FINISH2" "10.1" 1720008362 7 7 "userName" "ann" "numProcessors" "8" ` +
+			`"submitTime" "1720008000" "startTime" 1720008060 "endTime" "1720008360" "queue" "normal" "jobName" "cfd"`,
+			Want: one(with(finished(), limit(0), func(e *job.Event) { e.Account, e.Nodes = "", 0 }))},
+		{Name: "state in the stream",
+			Line: `"JOB_STATUS2" "10.1" 1720008362 7 -1 "jStatus" "8" "startTime" "1720008060" "numProcessors" "8"`,
+			Want: one(started(8, 0, "7"))},
+		{Name: "waiting in the stream", Line: `"JOB_STATUS2" "10.1" 1720008362 7 1 "jStatus" "1"`},
 		{Name: "queue closed", Line: `"QUEUE_CTRL" "10.1" 1720008361 2 "normal" 0 "root"`},
 	}
 }
@@ -222,10 +233,25 @@ func eventsSuite() formattest.Suite {
 				Field: "idx"},
 			{Name: "no range", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 3 1 1`,
 				Reason: collector.ReasonField},
+			{Name: "stream: element of an array not named", Line: `"JOB_FINISH2" "10.1" 1720008362 7 3 "jobName" ` +
+				`"a[1-5]" "startTime" "1720008060" "numProcessors" "1"`, Reason: collector.ReasonField, Field: "idx"},
+			{Name: "stream: no number", Line: `"JOB_FINISH2" "10.1" 1720008362 7 1 "startTime" "soon"`,
+				Reason: collector.ReasonField, Field: "startTime"},
+			{Name: "stream: a name without its value", Line: `"JOB_FINISH2" "10.1" 1720008362 7 1 "startTime"`,
+				Reason: collector.ReasonField},
+			{Name: "stream: end before start", Line: `"JOB_FINISH2" "10.1" 1720008362 7 4 "submitTime" "1720008000" ` +
+				`"startTime" "1720008060" "endTime" "1720008059" "numProcessors" "1"`, Reason: collector.ReasonTime},
+			{Name: "stream: job 0", Line: `"JOB_FINISH2" "10.1" 1720008362 0 1 "numProcessors" "1"`,
+				Reason: collector.ReasonField, Field: "jobId"},
 			{Name: "end of all days", Line: `"JOB_STATUS" "10.1" 1720008361 7 64 0 0 0.3 999999999999 0 0 0 0`,
 				Reason: collector.ReasonTime, Field: "endTime"},
 		},
 	}
+}
+
+func cutInCommand(l finishLine) string {
+	before, _, _ := strings.Cut(l.String(), `""x""`)
+	return before
 }
 
 func acctSuite() formattest.Suite {
@@ -246,6 +272,8 @@ func acctSuite() formattest.Suite {
 				Want: one(with(finished(), limit(0)))},
 			{Name: "other fields at the end", Line: finishLine{tail: `10 20 "" "" 5 "" "x"`}.String(),
 				Want: one(with(finished(), limit(0)))},
+			{Name: "a line break in the command", Line: cutInCommand(finishLine{}),
+				Want: one(with(finished(), limit(0), func(e *job.Event) { e.Account = "" }))},
 			{Name: "never ran", Line: finishLine{start: "0", hosts: "0"}.String(), Want: one(never)},
 			{Name: "reservation", Line: `"EVENT_ADRSV_FINISH" "10.1" 1720008600 1720000000 1`},
 		},
@@ -260,7 +288,11 @@ func acctSuite() formattest.Suite {
 				Field: "event time"},
 			{Name: "no submit", Line: finishLine{submit: "0"}.String(), Reason: collector.ReasonTime,
 				Field: "submitTime"},
-			{Name: "cut in two", Line: finishLine{}.String()[:200], Reason: collector.ReasonField},
+			{Name: "cut in two", Line: cutInCommand(finishLine{})[:150], Reason: collector.ReasonField},
+			{Name: "array cut in two", Line: cutInCommand(finishLine{name: "cfd[1-9]"}), Reason: collector.ReasonField},
+			{Name: "whole array with a start", Line: finishLine{idx: "-1"}.String(), Reason: collector.ReasonField,
+				Field: "idx"},
+			{Name: "index below 0", Line: finishLine{idx: "-2"}.String(), Reason: collector.ReasonField, Field: "idx"},
 		},
 	}
 }

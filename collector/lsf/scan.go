@@ -107,6 +107,14 @@ func (s *scanner) int(field string) int64 {
 	return n
 }
 
+// value reads a string or a word.
+func (s *scanner) value(field string) []byte {
+	if s.isString() {
+		return s.str(field)
+	}
+	return s.word(field, "a value")
+}
+
 // skip skips fields. In pattern, "n" stands for a number of any kind, and "s" for a string. It is written for speed
 // with a single index, since most fields are skipped.
 func (s *scanner) skip(field, pattern string) {
@@ -199,13 +207,17 @@ func (p *parser) hostList(field string) (procs int64, nodes int) {
 		}
 		procs = min(procs+count, maxCount)
 		if last == nil || !bytes.Equal(name, last) {
-			if _, known := p.hosts[string(name)]; !known {
-				p.hosts[p.names.Of(name)] = struct{}{}
-			}
+			p.addHost(name)
 			last = name
 		}
 	}
 	return procs, len(p.hosts)
+}
+
+func (p *parser) addHost(name []byte) {
+	if _, known := p.hosts[string(name)]; !known {
+		p.hosts[p.names.Of(name)] = struct{}{}
+	}
 }
 
 // maxHosts is the number of hosts above which the set of hosts is replaced instead of emptied.

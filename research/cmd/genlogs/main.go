@@ -193,8 +193,8 @@ func sgeLine(j *lived) []byte {
 func lsfLine(j *lived) []byte {
 	return fmt.Appendf(nil, `"JOB_FINISH" "10.1" %d %d 506 2 %d %d 0 0 %d "u%d" "batch" "" "" "" "login" "/home/u" "" `+
 		`"" "" "x" 0 1 "%[3]d*n1" 64 116.1 "job" "run" 0.06 0.27 1480 0 -1 0 0 1477 0 0 0 0 -1 0 0 0 13 8 -1 "" "a" 0 `+
-		`1 "" "" 0 2048 0 "" "" "" "" 0 "" 0 "" -1 "/u" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 4 0 `+
-		`%[7]d 2048 "select[x]"`+"\n", j.end, j.id, j.Procs(), j.submit, j.start, j.User, j.limit)
+		`1 "" "" 0 2048 0 "" "" "" "" 0 "" 0 "" -1 "/u" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 n1 1 2 3 4 5 `+
+		`%[7]d 64 2048 "select[x]"`+"\n", j.end, j.id, j.Procs(), j.submit, j.start, j.User, j.limit)
 }
 
 // swfLine returns a line of the Standard Workload Format whose times count from 1970.
