@@ -220,7 +220,7 @@ func (f fold) endAll(ev job.Event) Verdict {
 	}
 	var live []*Job
 	for _, j := range f.jobs {
-		if WholeOf(j.ID) == ev.ID && later(j.Updated, later(j.Submit, j.Start)).Before(ev.Time) {
+		if WholeOf(j.ID) == ev.ID && !later(j.Updated, later(j.Submit, j.Start)).After(ev.Time) {
 			live = append(live, j)
 		}
 	}

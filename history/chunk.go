@@ -6,6 +6,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/job"
 )
 
 // ErrDamaged means that a chunk is not a result of EncodeChunk.
@@ -13,7 +14,10 @@ var ErrDamaged = errors.New("a chunk of stored history is damaged")
 
 const (
 	// chunkVersion is the first byte of a chunk.
-	chunkVersion = 2
+	chunkVersion = 3
+	// endsFirst is the version of 0.1.0. At an instant, ends with an unknown start come first, and cancellations with
+	// an unknown submission.
+	endsFirst = 2
 	// withoutGroups is the version of older chunks, in which events have no groups.
 	withoutGroups = 1
 	// maxChunk is the maximum memory in bytes that decoding a chunk may allocate.
@@ -92,7 +96,7 @@ func decodeChunk(chunk []byte) ([]Event, error) {
 	switch {
 	case len(chunk) == 0:
 		return nil, ErrDamaged
-	case chunk[0] != chunkVersion && chunk[0] != withoutGroups:
+	case chunk[0] < withoutGroups || chunk[0] > chunkVersion:
 		return nil, fmt.Errorf("%w, or of version %d; this program knows only %d: run the newer program", ErrDamaged,
 			chunk[0], chunkVersion)
 	}
@@ -120,7 +124,40 @@ func decodeChunk(chunk []byte) ([]Event, error) {
 	for column := range columns {
 		d.readTexts(events, column)
 	}
+	if chunk[0] <= endsFirst {
+		events = endsLast(events)
+	}
 	return events, d.end()
+}
+
+// endsLast moves, within each instant, ends and cancellations behind the submission and start of the same job, unless
+// the record shows that its attempt began earlier.
+func endsLast(events []Event) []Event {
+	out := make([]Event, 0, len(events))
+	for len(events) > 0 {
+		n := 1
+		for n < len(events) && events[n].Time.Equal(events[0].Time) {
+			n++
+		}
+		begins := map[string]bool{}
+		for i := range events[:n] {
+			if k := events[i].Kind; n > 1 && (k == job.Submit || k == job.Start) {
+				begins[events[i].ID] = true
+			}
+		}
+		var last []Event
+		for _, ev := range events[:n] {
+			unknownStart := ev.Kind == job.End && ev.Times.Start.IsZero()
+			unknownSubmit := ev.Kind == job.Cancel && ev.Times.Submit.IsZero()
+			if begins[ev.ID] && (unknownStart || unknownSubmit) {
+				last = append(last, ev)
+			} else {
+				out = append(out, ev)
+			}
+		}
+		out, events = append(out, last...), events[n:]
+	}
+	return out
 }
 
 // readNumbers reads the columns of numbers.

@@ -95,6 +95,50 @@ func TestRepeats(t *testing.T) {
 	})
 }
 
+// TestRepeatsOfOneFile proves that events of one kind that a job has several times in one second count as often as the
+// file that has most of them.
+func TestRepeatsOfOneFile(t *testing.T) {
+	var seen repeats
+	var passed []int
+	for file, times := range []int{2, 1, 2, 3} {
+		n := 0
+		for range times {
+			if !seen.again(&Event{File: file, Event: job.Event{Kind: job.Requeue, ID: "1", Time: time.Unix(5, 0)}}) {
+				n++
+			}
+		}
+		passed = append(passed, n)
+	}
+	if diff := cmp.Diff([]int{2, 0, 0, 1}, passed); diff != "" {
+		t.Errorf("requeues of each file (-want +got):\n%s", diff)
+	}
+}
+
+// TestChunkOfFormerOrder proves that a chunk of 0.1.0, in which an end without a known start came before the submission
+// of the same second, is read in the order in which the job lived. An end that is known to belong to an earlier attempt
+// keeps its place.
+func TestChunkOfFormerOrder(t *testing.T) {
+	at := time.Unix(9, 0).UTC()
+	event := func(kind job.Kind, id string, start time.Time) Event {
+		return Event{File: Stored, Event: job.Event{Kind: kind, ID: id, Time: at, Times: job.Times{Start: start}}}
+	}
+	end, cancel, other := event(job.End, "1", time.Time{}), event(job.Cancel, "2", time.Time{}),
+		event(job.End, "3", time.Unix(5, 0).UTC())
+	submit, second, start := event(job.Submit, "1", time.Time{}), event(job.Submit, "2", time.Time{}),
+		event(job.Start, "1", at)
+	again, unknown := event(job.Submit, "3", time.Time{}), event(job.End, "4", time.Time{})
+	chunk, err := EncodeChunk([]Event{end, cancel, other, unknown, submit, second, again, start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk[0] = endsFirst
+	got, err := decoded(chunk)
+	want := []Event{other, unknown, submit, second, again, start, end, cancel}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{})); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestChunkWithoutGroups proves that a chunk of the former version, whose events have no groups, is read.
 func TestChunkWithoutGroups(t *testing.T) {
 	want := []Event{{File: Stored, Event: job.Event{Kind: job.Submit, ID: "1", Time: time.Unix(5, 0).UTC()}},

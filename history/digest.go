@@ -1,12 +1,13 @@
 package history
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"time"
+
+	"github.com/waitcast/waitcast/job"
 )
 
 // digestVersion is the first part of the bytes that Digest hashes. It must change when the encoding changes.
@@ -37,31 +38,43 @@ func (d *Digest) Add(ev *Event) {
 // String returns the hash of the added events in hexadecimal.
 func (d *Digest) String() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// repeats finds events whose content equals the content of an earlier event at the same instant.
+// repeats finds events whose content equals the content of an earlier event at the same instant. An event that a job
+// can have several times in one second (such as a requeue) is a repetition only if another file has it as often.
 type repeats struct {
 	at     time.Time
 	buffer []byte
-	first  []byte              // the first event of the instant
-	more   map[string]struct{} // the other events of the instant
+	seen   map[string]*occurrences // the events of the instant
 }
 
-// again reports whether an event with the same content was passed before. The events must be passed in order of time.
+// occurrences counts the occurrences of a content: those that were passed, and those in the newest file.
+type occurrences struct{ passed, file, inFile int }
+
+// again reports whether an event is a repetition. The events must be passed in order of time, and those of one instant
+// file by file.
 func (r *repeats) again(ev *Event) bool {
-	if !ev.Time.Equal(r.at) || len(r.first) == 0 {
-		r.at, r.first = ev.Time, appendContent(r.first[:0], ev)
-		clear(r.more)
-		return false
+	if !ev.Time.Equal(r.at) || r.seen == nil {
+		if r.at = ev.Time; len(r.seen) > 1000 || r.seen == nil { // to clear a large map takes long
+			r.seen = map[string]*occurrences{}
+		}
+		clear(r.seen)
 	}
 	r.buffer = appendContent(r.buffer[:0], ev)
-	if bytes.Equal(r.buffer, r.first) {
+	o := r.seen[string(r.buffer)]
+	if o == nil {
+		r.seen[string(r.buffer)] = &occurrences{passed: 1, file: ev.File, inFile: 1}
+		return false
+	}
+	if o.file != ev.File {
+		o.file, o.inFile = ev.File, 0
+	}
+	o.inFile++
+	switch ev.Kind {
+	case job.Submit, job.End, job.Cancel:
 		return true
 	}
-	if _, ok := r.more[string(r.buffer)]; ok {
+	if o.inFile <= o.passed {
 		return true
 	}
-	if r.more == nil {
-		r.more = map[string]struct{}{}
-	}
-	r.more[string(r.buffer)] = struct{}{}
+	o.passed++
 	return false
 }

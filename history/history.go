@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
@@ -175,17 +176,21 @@ func (h *History) Close() error {
 	return h.sorted.close()
 }
 
-// Each calls do with all events in the order in which they happened. At one instant, ends come first, then submissions
-// in the order of the records, and then starts and other events of waiting and running jobs. Of several events with the
-// same content, Each passes only one. An event is valid until do returns.
+// Each calls do with all events in the order in which they happened. The order within one instant is that of
+// changes.Records. Events of several files with the same content count once. An event is valid until do returns.
 func (h *History) Each(do func(*Event) error) error {
 	var seen repeats
-	return h.sorted.each(func(e *Event) error {
+	instant := changes.NewRecords(func(e *Event) *job.Event { return &e.Event })
+	err := h.sorted.each(func(e *Event) error {
 		if e.inferred && h.recorded(e) || seen.again(e) {
 			return nil
 		}
-		return do(e)
+		return instant.Add(*e, do)
 	})
+	if err != nil {
+		return err
+	}
+	return instant.EndInstant(do)
 }
 
 // recorded reports whether a record was read for an implied submission or start. For a task of an array, a record of

@@ -24,7 +24,7 @@ var ErrSorting = errors.New("sorting on disk")
 // needs several times that memory.
 const spillWindow = 128 << 10
 
-// sorter sorts events by the order in which they happened. It stores encoded events. Events that do not fit in memory
+// sorter sorts events by their times, see compare. It stores encoded events. Events that do not fit in memory
 // are written to temporary files.
 type sorter struct {
 	dir   string
@@ -43,40 +43,18 @@ type place struct {
 	order      uint64
 	start, end int // offsets in sorter.bytes
 	nanos      int32
-	phase      int32
+	kind       job.Kind
 }
 
 func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.seconds, q.seconds), cmp.Compare(p.nanos, q.nanos), cmp.Compare(p.phase, q.phase),
-		cmp.Compare(p.order, q.order))
+	return cmp.Or(cmp.Compare(p.seconds, q.seconds), cmp.Compare(p.nanos, q.nanos), cmp.Compare(p.order, q.order),
+		cmp.Compare(p.kind, q.kind))
 }
 
-// phase returns the order of an event within its instant. Ends come first, then submissions, then starts and other
-// events. There is one exception: if a job ends at the instant of its own start, or is cancelled at the instant of
-// its submission, that end or cancellation comes last.
-func phase(ev *job.Event) int32 {
-	switch ev.Kind {
-	case job.Submit:
-		return 1
-	case job.End:
-		if ev.Times.Start.Before(ev.Time) {
-			return 0
-		}
-		return 3
-	case job.Cancel:
-		if ev.Times.Submit.Before(ev.Time) {
-			return 0
-		}
-		return 3
-	case job.Requeue:
-		return 0
-	}
-	return 2
-}
-
-// compare compares two events by the order in which they happened.
+// compare compares two events by their times, and those of one instant by their records. Of one record, an implied
+// submission comes first, then an implied start, then the record's own event.
 func compare(a, b *Event) int {
-	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(phase(&a.Event), phase(&b.Event)), cmp.Compare(a.order, b.order))
+	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.order, b.order), cmp.Compare(a.Kind, b.Kind))
 }
 
 // add adds an event.
@@ -89,7 +67,7 @@ func (s *sorter) add(ev *Event) error {
 	s.bytes = appendEvent(s.bytes, ev)
 	s.keys = append(s.keys, place{
 		seconds: ev.Time.Unix(), nanos: int32(ev.Time.Nanosecond()), //nolint:gosec // from 0 to 999,999,999
-		phase: phase(&ev.Event), order: ev.order, start: start, end: len(s.bytes),
+		kind: ev.Kind, order: ev.order, start: start, end: len(s.bytes),
 	})
 	if len(s.keys) < s.limit {
 		return nil

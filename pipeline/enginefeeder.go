@@ -27,7 +27,7 @@ type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
 	// order holds the commands that come after the submissions of the open instant.
-	order *changes.Sequencer[engineCommand]
+	order *changes.Sequencer[uint64, engineCommand]
 	// reported has, by the name of a queue, the pool that was last passed to the engine.
 	reported map[string]engine.PoolConfig
 	away     map[string][]engine.Outage

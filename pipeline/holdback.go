@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
 // holdback sorts the events of a source that has whole jobs in order of submission (collector.BySubmit) into the order
-// in which they happened. It holds each event back until a submission with a later time was read. At one instant, ends
-// come first, then submissions in the order of the file, then starts. But if a job starts and ends, or is submitted and
-// cancelled, at one instant, its end comes after the starts.
+// in which they happened. It holds each event back until a submission with a later time was read. The order within one
+// instant is that of changes.Records.
 type holdback struct {
 	held         heldHeap
 	count        uint64
@@ -23,28 +23,14 @@ type holdback struct {
 }
 
 type heldEvent struct {
-	ev    job.Event
-	phase uint8
-	seq   uint64
-}
-
-func phase(ev job.Event) uint8 {
-	switch {
-	case ev.Kind == job.Submit:
-		return 1
-	case ev.Kind == job.Start:
-		return 2
-	case ev.Kind == job.End && !ev.Times.Start.Before(ev.Time),
-		ev.Kind == job.Cancel && !ev.Times.Submit.Before(ev.Time):
-		return 3
-	}
-	return 0
+	ev  job.Event
+	seq uint64
 }
 
 // add takes one event and calls emit for every event whose turn has come.
 func (h *holdback) add(ev job.Event, emit func(job.Event)) {
 	h.count++
-	heap.Push(&h.held, heldEvent{ev: ev, phase: phase(ev), seq: h.count})
+	heap.Push(&h.held, heldEvent{ev: ev, seq: h.count})
 	if ev.Kind != job.Submit || !ev.Time.After(h.newestSubmit) {
 		return
 	}
@@ -58,9 +44,12 @@ func (h *holdback) flush(emit func(job.Event)) {
 }
 
 func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
+	instant := changes.NewRecords(func(ev *job.Event) *job.Event { return ev })
+	use := func(ev *job.Event) error { emit(*ev); return nil }
 	for len(h.held) > 0 && due(h.held[0]) {
-		emit(heap.Pop(&h.held).(heldEvent).ev)
+		_ = instant.Add(heap.Pop(&h.held).(heldEvent).ev, use) // use returns no error
 	}
+	_ = instant.EndInstant(use)
 }
 
 // holdbackQuiet is how long a log that was read to its end must stay without new lines to count as complete. Its
@@ -117,7 +106,7 @@ type heldHeap []heldEvent
 func (h heldHeap) Len() int { return len(h) }
 func (h heldHeap) Less(i, j int) bool {
 	a, b := &h[i], &h[j]
-	return cmp.Or(a.ev.Time.Compare(b.ev.Time), cmp.Compare(a.phase, b.phase), cmp.Compare(a.seq, b.seq)) < 0
+	return cmp.Or(a.ev.Time.Compare(b.ev.Time), cmp.Compare(a.seq, b.seq)) < 0
 }
 func (h heldHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *heldHeap) Push(x any)   { *h = append(*h, x.(heldEvent)) }

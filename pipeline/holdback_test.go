@@ -34,7 +34,7 @@ func whole(id int, submit, wait, runtime float64) []job.Event {
 }
 
 // TestHoldbackOrder proves the order within one instant: first ends, then submissions in the order of the file, then
-// starts, and last the ends of jobs that started at that instant.
+// starts, each followed by the end of a job that started at that instant.
 func TestHoldbackOrder(t *testing.T) {
 	var h holdback
 	var got []string
@@ -50,7 +50,7 @@ func TestHoldbackOrder(t *testing.T) {
 		}
 	}
 	want := "1-submit 2-submit 1-start 1-end 3-submit 4-submit 5-submit " +
-		"2-start 3-start 4-start 3-end 5-cancel 2-end 4-end"
+		"2-start 3-start 3-end 4-start 5-cancel 2-end 4-end"
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("before the submission at 20 is passed:\n%s, want\n%s", s, want)
 	}

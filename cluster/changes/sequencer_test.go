@@ -15,7 +15,7 @@ type event struct {
 	place int
 }
 
-func newSequencer() *Sequencer[event] {
+func newSequencer() *Sequencer[uint64, event] {
 	return NewSequencer(func(e event) (uint64, Kind) { return e.id, e.kind })
 }
 

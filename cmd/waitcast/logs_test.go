@@ -279,3 +279,49 @@ func TestBacktestOfOtherSites(t *testing.T) {
 		}
 	}
 }
+
+// TestConvertWholeSeconds proves that jobs which start and end, or are cancelled, within one second of a log with whole
+// seconds are converted as they were.
+func TestConvertWholeSeconds(t *testing.T) {
+	for name, c := range map[string]struct{ format, log, want string }{
+		"slurm-log": {"slurm-log", `[2026-06-13T06:57:20] _slurm_rpc_submit_batch_job: JobId=6 InitPrio=1 usec=1
+[2026-06-13T06:57:25] sched: Allocate JobId=6 NodeList=n1 #CPUs=4 Partition=debug
+[2026-06-13T06:57:25] _job_complete: JobId=6 WEXITSTATUS 1
+[2026-06-13T06:57:25] _job_complete: JobId=6 done
+[2026-06-13T06:57:30] _slurm_rpc_submit_batch_job: JobId=7 InitPrio=1 usec=1
+[2026-06-13T06:57:30] sched: Allocate JobId=7 NodeList=n1 #CPUs=4 Partition=debug
+[2026-06-13T06:57:30] _job_complete: JobId=7 done
+`, "20 5 0 4\n30 0 0 4\n"},
+		// The server deletes job 2 as it arrives, and job 3 starts and is deleted, as other jobs end and start.
+		"pbs": {"pbs", `06/13/2026 06:57:20;Q;1.s;queue=batch
+06/13/2026 06:57:20;S;1.s;user=a queue=batch ctime=1781333840 start=1781333840 Resource_List.ncpus=4
+06/13/2026 06:57:25;Q;2.s;queue=batch
+06/13/2026 06:57:25;D;2.s;requestor=a@s
+06/13/2026 06:57:25;Q;3.s;queue=batch
+06/13/2026 06:57:25;E;1.s;user=a queue=batch ctime=1781333840 start=1781333840 end=1781333845 Resource_List.ncpus=4
+06/13/2026 06:57:25;S;3.s;user=a queue=batch ctime=1781333845 start=1781333845 Resource_List.ncpus=4
+06/13/2026 06:57:25;D;3.s;requestor=a@s
+06/13/2026 06:57:25;E;3.s;user=a queue=batch ctime=1781333845 start=1781333845 end=1781333845 Resource_List.ncpus=4
+`, "20 0 5 4\n25 0 -1 -1\n25 0 0 4\n"},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(c.log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := command("convert", "--format", c.format, "--time-zone", "UTC", path)
+		var lives strings.Builder
+		epoch := int64(0)
+		for line := range strings.Lines(got.stdout) {
+			var n, submit, wait, run, procs int64
+			if _, err := fmt.Sscanf(line, "; UnixStartTime: %d", &n); err == nil {
+				epoch = n
+			}
+			if _, err := fmt.Sscanf(line, "%d %d %d %d %d", &n, &submit, &wait, &run, &procs); err == nil {
+				fmt.Fprintln(&lives, epoch+submit-1781333820, wait, run, procs)
+			}
+		}
+		if diff := cmp.Diff(c.want, lives.String()); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, got.stderr, diff)
+		}
+	}
+}
