@@ -167,7 +167,7 @@ func (s *rotatedSlurm) adaptRotation() {
 		s.t.Fatal(err)
 	}
 	signal := "kill -USR2 $(cat " + filepath.Join(s.dir, "slurmctld.pid") + ")"
-	adapted := strings.NewReplacer("/var/log/slurm/", s.dir+"/", "pkill -SIGUSR2 -x slurmctld",
+	adapted := strings.NewReplacer("/var/log/slurm/", s.dir+"/", "pkill -SIGUSR2 -x 'slurmctld(-wlm.*)?'",
 		signal).Replace(string(text))
 	if !strings.Contains(adapted, signal) {
 		s.t.Fatalf("the shipped file for logrotate signals nobody:\n%s", text)

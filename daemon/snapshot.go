@@ -76,8 +76,20 @@ func (c *collectingCore) askJobs(
 	if s.Rest() {
 		return cmp.Or(s.Socket, s.URL), slurm.NewRest(RestConfig(s), snapshot).Ask, nil
 	}
-	command := source.Command{Args: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Timeout: s.Timeout}
-	return command.Args[0], source.AskCommand(command, snapshot.Read), nil
+	target, ask = AskSqueue(s, snapshot)
+	return target, ask, nil
+}
+
+// AskSqueue returns the program that a source calls for the jobs, and the function that calls it.
+func AskSqueue(s config.Source, snapshot *slurm.Snapshot) (target string, ask source.Ask) {
+	run := func(ctx context.Context, args []string) ([]byte, error) {
+		return source.Run(ctx, source.Command{Args: args, Env: slurm.SqueueEnv(), Timeout: s.Timeout})
+	}
+	program := s.Command
+	if len(program) == 0 {
+		program = []string{"squeue"}
+	}
+	return program[0], slurm.NewSqueueCalls(program, run, snapshot).Ask
 }
 
 // RestConfig returns the address and the user of a source's requests to slurmrestd.

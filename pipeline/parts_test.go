@@ -72,7 +72,7 @@ func (s *slurmStage) list(second float64, jobs ...listed) {
 // compare compares the output of squeue at a second with the picture, and returns the events that follow from it.
 func (s *slurmStage) compare(second float64, jobs ...listed) []job.Event {
 	s.t.Helper()
-	_, format, _ := strings.Cut(strings.Join(slurm.SqueueCommand(nil), " "), "--Format=")
+	_, format, _ := strings.Cut(strings.Join(slurm.SqueueCommand(nil, ""), " "), "--Format=")
 	columns := strings.Split(strings.TrimSuffix(format, ":\x1f"), ":\x1f,")
 	var out strings.Builder
 	unix := func(second float64) string {

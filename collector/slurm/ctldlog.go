@@ -303,7 +303,8 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 }
 
 // backfilled reads "_start_job: Started JobId=16 in short on n03", which older versions write as "backfill: Started
-// JobId=...". The message has no size.
+// JobId=..." and 26.05 only with DebugFlags=HetJob, as "_start_job: HETJOB: Started JobId=...". The message has no
+// size.
 func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	i := bytes.Index(msg, []byte("Started JobId="))
 	if i < 0 {
@@ -360,6 +361,8 @@ func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error
 	case hasAnySuffix(msg, " current node constraints not satisfied", " has invalid account"):
 		return true, nil
 	case bytes.HasSuffix(msg, []byte(" as no epilogs failed")): // "Requeuing" follows
+		return true, nil
+	case bytes.HasPrefix(msg, []byte("_start_job: Failed to start JobId=")): // at level verbose; the job goes on waiting
 		return true, nil
 	}
 	return false, nil

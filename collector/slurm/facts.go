@@ -93,7 +93,7 @@ const factsEvery = 10 * time.Minute
 
 // NewFacts returns a Facts.
 func NewFacts(cfg FactsConfig) *Facts {
-	f := &Facts{cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}}
+	f := &Facts{cfg: cfg, parser: squeueParser{common: newCommon(cfg.Options)}}
 	if f.parts = f.commands(); cfg.Rest != nil {
 		f.parts = f.questions()
 	}

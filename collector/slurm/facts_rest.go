@@ -173,7 +173,8 @@ func restReservation(text []byte) (record, error) {
 	})
 }
 
-// restPartition converts a partition to scontrol's fields. slurmrestd lacks ExclusiveUser, ReqResv and PreemptMode.
+// restPartition converts a partition to scontrol's fields. slurmrestd lacks ReqResv and PreemptMode, and before v0.0.45
+// ExclusiveUser. From v0.0.45 on, maximums.oversubscribe.jobs has no meaning.
 func restPartition(text []byte) (record, error) {
 	type names struct {
 		Allowed  restWords `json:"allowed"`
@@ -211,12 +212,16 @@ func restPartition(text []byte) (record, error) {
 		} `json:"minimums"`
 		Grace restNumber `json:"grace_time"`
 		State struct {
-			State restWords `json:"state"`
+			State         restWords `json:"state"`
+			Exclusive     string    `json:"exclusive"`
+			Oversubscribe string    `json:"oversubscribe"`
 		} `json:"partition"`
 	}
 	return restRecord(text, func(o *partition) map[string]string {
 		share := "NO"
 		switch how := o.Maximums.Oversubscribe; {
+		case o.State.Exclusive != "":
+			share = o.State.Oversubscribe
 		case how.Jobs.set && how.Jobs.n == 0:
 			share = "EXCLUSIVE"
 		case slices.Contains(how.Flags, "force"):
@@ -227,7 +232,7 @@ func restPartition(text []byte) (record, error) {
 		return map[string]string{
 			"PartitionName": o.Name, "PriorityTier": o.Priority.Tier.orNone(),
 			"PriorityJobFactor": o.Priority.Factor.orNone(), "MaxNodes": o.Maximums.Nodes.orNone(),
-			"MinNodes": o.Minimums.Nodes.orNone(), "OverSubscribe": share, "QoS": o.QOS.Assigned,
+			"MinNodes": o.Minimums.Nodes.orNone(), "OverSubscribe": share, "Exclusive": o.State.Exclusive, "QoS": o.QOS.Assigned,
 			"AllowAccounts": o.Accounts.Allowed.list(), "DenyAccounts": o.Accounts.Deny.list(),
 			"AllowQos": o.QOS.Allowed.list(), "DenyQos": o.QOS.Deny.list(), "MaxCPUsPerNode": o.Maximums.CPUs.orNone(),
 			"GraceTime": o.Grace.orNone(), "DefMemPerCPU": o.Defaults.PerCPU.orNone(),

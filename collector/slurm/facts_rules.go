@@ -126,13 +126,14 @@ func (f *Facts) readPartitions(each eachRecord) func() {
 		if name == nil {
 			return collector.Bad(collector.ReasonFormat, "", "want a PartitionName")
 		}
+		exclusive := string(get("Exclusive")) // since 26.05
 		q := job.QueueFacts{
 			Name: string(name), Tier: number(get("PriorityTier")), Factor: number(get("PriorityJobFactor")),
 			MaxNodes: number(get("MaxNodes")), MinNodes: number(get("MinNodes")),
-			Whole: string(get("OverSubscribe")) == "EXCLUSIVE", QOS: f.name(get("QoS")),
+			Whole: string(get("OverSubscribe")) == "EXCLUSIVE" || exclusive == "NODE", QOS: f.name(get("QoS")),
 			Accounts: f.names(get("AllowAccounts")), DeniedAccounts: f.names(get("DenyAccounts")),
 			QOSs: f.names(get("AllowQos")), DeniedQOSs: f.names(get("DenyQos")),
-			ExclusiveUser: string(get("ExclusiveUser")) == "YES", Reserved: string(get("ReqResv")) == "YES",
+			ExclusiveUser: string(get("ExclusiveUser")) == "YES" || exclusive == "USER", Reserved: string(get("ReqResv")) == "YES",
 			MaxNodeProcs: number(get("MaxCPUsPerNode")), PreemptMode: preemptMode(get("PreemptMode")),
 			GraceTime:  time.Duration(number(get("GraceTime"))) * time.Second,
 			ProcMemory: memoryOf(get("DefMemPerCPU")), NodeMemory: memoryOf(get("DefMemPerNode")),

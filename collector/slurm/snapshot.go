@@ -76,7 +76,7 @@ type finding struct {
 // NewSnapshot returns a Snapshot.
 func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	return &Snapshot{
-		cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}, first: true, open: cfg.User == "",
+		cfg: cfg, parser: squeueParser{common: newCommon(cfg.Options)}, first: true, open: cfg.User == "",
 		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{},
 		unknown: map[string]finding{}, switched: map[string]finding{}, reasons: map[string]reasonSince{},
 	}

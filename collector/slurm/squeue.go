@@ -3,6 +3,7 @@ package slurm
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/logtext"
+	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -23,9 +25,9 @@ func Squeue() collector.Format { return collector.Format{Name: SqueueName, Order
 // squeueSeparator separates fields. No name in Slurm can contain it.
 const squeueSeparator = "\x1f"
 
-// squeueFields are the requested columns, by their names in squeue(1) under --Format. They were tested with 22.05 and
-// are expected in other versions, too. The form "name:suffix" makes squeue write a field in full, with the suffix
-// after it. Job names are left out because squeue does not escape them.
+// squeueFields are the requested columns, by their names in squeue(1) under --Format. The form "name:suffix" makes
+// squeue write a field in full, with the suffix after it. Job names are left out because squeue does not escape them.
+// Since 26.05 OverSubscribe is NO for ordinary jobs too, and the column Exclusive takes its place.
 var squeueFields = [...]string{
 	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
 	"SubmitTime", "EligibleTime", "StartTime", "EndTime", "Reason",
@@ -33,15 +35,63 @@ var squeueFields = [...]string{
 	"Dependency", "Nice",
 }
 
-// SqueueCommand returns the squeue command. program is squeue, or a wrapper with its arguments. One call returns all
-// jobs in slurmctld's memory, including those that ended within the last MinJobAge. The waiting tasks of an array are
-// one row.
-func SqueueCommand(program []string) []string {
-	if len(program) == 0 {
-		program = []string{"squeue"}
+// SqueueCommand returns the command of a squeue of the given version, "" if unknown. program is squeue, or a wrapper
+// with its arguments. One call returns all jobs in slurmctld's memory, including those that ended within the last
+// MinJobAge. The waiting tasks of an array are one row.
+func SqueueCommand(program []string, version string) []string {
+	fields := slices.Clone(squeueFields[:])
+	if hasExclusive(version) {
+		fields[slices.Index(fields, "OverSubscribe")] = "Exclusive"
 	}
 	return append(slices.Clone(program), "--noheader", "--all", "--states=all",
-		"--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
+		"--Format="+strings.Join(fields, ":"+squeueSeparator+",")+":"+squeueSeparator)
+}
+
+// hasExclusive reports whether squeue has the column Exclusive.
+func hasExclusive(version string) bool { return atLeast(version, 26, 5) }
+
+// SqueueCalls polls by calls of squeue. It is not safe for concurrent use.
+type SqueueCalls struct {
+	program  []string
+	run      func(ctx context.Context, args []string) ([]byte, error)
+	snapshot *Snapshot
+	version  string
+	asked    time.Time // time of the last question for the version
+}
+
+// NewSqueueCalls returns a SqueueCalls. program is squeue, or a wrapper with its arguments; run runs a command.
+func NewSqueueCalls(
+	program []string, run func(ctx context.Context, args []string) ([]byte, error), snapshot *Snapshot,
+) *SqueueCalls {
+	return &SqueueCalls{program: program, run: run, snapshot: snapshot}
+}
+
+// Ask polls once. squeue's version determines the columns. It is requested, without a call of slurmctld, every
+// factsEvery and after failures.
+func (c *SqueueCalls) Ask(ctx context.Context, asked time.Time) source.Answer {
+	if asked.Sub(c.asked) >= factsEvery {
+		output, err := c.run(ctx, append(slices.Clone(c.program), "--version"))
+		if ctx.Err() != nil {
+			return source.Answer{Err: ctx.Err()}
+		}
+		c.asked = asked
+		c.version = ""
+		if version, ok := bytes.CutPrefix(bytes.TrimSpace(output), []byte("slurm ")); ok && err == nil {
+			c.version = string(shorten(version))
+		}
+	}
+	output, err := c.run(ctx, SqueueCommand(c.program, c.version))
+	var a source.Answer
+	if err != nil {
+		a = source.Answer{Err: err}
+	} else {
+		c.snapshot.parser.exclusive = hasExclusive(c.version)
+		a = c.snapshot.Read(output, asked)
+	}
+	if a.Err != nil {
+		c.asked = time.Time{}
+	}
+	return a
 }
 
 // SqueueEnv returns the environment variables of the command. They request times in Unix seconds, and full lists of
@@ -63,7 +113,7 @@ const (
 // job_state_string_complete in src/common/slurm_protocol_defs.c; squeue(1), JOB STATE CODES).
 func phaseOf(state string) phase {
 	switch state {
-	case "PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT":
+	case "PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT", "EXPEDITING":
 		return waiting
 	case "RUNNING", "SUSPENDED", "CONFIGURING", "POWER_UP_NODE", "RESIZING", "SIGNALING", "STOPPED":
 		return holding
@@ -79,7 +129,7 @@ func phaseOf(state string) phase {
 // blocked reports whether a waiting job waits for something other than processors, by its state and its reason. An
 // unknown reason counts as waiting for processors.
 func blocked(state, reason string) bool {
-	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" {
+	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" || state == "EXPEDITING" {
 		return true
 	}
 	switch job.CauseOf(reason) {
@@ -108,7 +158,10 @@ type row struct {
 }
 
 // squeueParser reads the output of the call.
-type squeueParser struct{ common }
+type squeueParser struct {
+	common
+	exclusive bool // the rows have the column Exclusive in the place of OverSubscribe
+}
 
 // rows parses an output. Bad lines are left out, and passed to the function bad with their numbers. The rows are sorted
 // by submission.
@@ -194,7 +247,7 @@ func (r *row) readNice(field []byte) error {
 	return nil
 }
 
-// resources reads attributes other than processors: PriorityLong, OverSubscribe, and tres-alloc, which for a waiting
+// resources reads attributes other than processors: PriorityLong, OverSubscribe or Exclusive, and tres-alloc, which for a waiting
 // job is its request. If Slurm does not account for GPUs (AccountingStorageTRES), the GPUs requested per job, node or
 // task are read instead.
 func (p *squeueParser) resources(r *row, f [][]byte) error {
@@ -204,6 +257,9 @@ func (p *squeueParser) resources(r *row, f [][]byte) error {
 		r.Priority = priority
 	}
 	r.Whole = string(f[1]) == "NO"
+	if p.exclusive {
+		r.Whole = string(f[1]) == "NODE"
+	}
 	all, err := parseTRES("tres-alloc", f[2])
 	if err != nil {
 		return err

@@ -56,12 +56,25 @@ func (p *logParser) stamp(line []byte) (at time.Time, msg []byte, err error) {
 
 // bracketed reads "[TIME] message".
 func (p *logParser) bracketed(line []byte) (at time.Time, msg []byte, err error) {
-	end := bytes.IndexByte(line, ']')
+	end := stampEnd(line)
 	if end < 0 {
 		return at, nil, errNoTime(line)
 	}
 	at, err = p.instant(line[1:end])
 	return at, bytes.TrimLeft(line[end+1:], " "), err
+}
+
+// stampEnd returns the place of the bracket that ends the time. The thread's name in a thread_id may have brackets:
+// "[Nov 29 05:25:14.910970  7155 worker[3]    0x1548270f06c0] ".
+func stampEnd(line []byte) int {
+	begin := 0
+	if len(line) > shortLength+1 && !isDigit(line[1]) && line[shortLength+1] == '.' {
+		begin = max(0, bytes.Index(line, []byte(" 0x")))
+	}
+	if end := bytes.IndexByte(line[begin:], ']'); end >= 0 {
+		return begin + end
+	}
+	return -1
 }
 
 // cutPriority cuts "<14>" and the version "1 " of RFC 5424 off. versioned is true if there was a version.
@@ -113,7 +126,7 @@ const shortLength = len("Nov 20 08:33:30")
 //	iso8601, iso8601_ms   2026-11-20T08:33:30.636
 //	rfc5424, rfc5424_ms   2026-11-20T08:33:30.636+01:00
 //	short                 Nov 20 08:33:30
-//	thread_id             Nov 20 08:33:30.636123 4711 slurmctld 0x7f2b4c000700
+//	thread_id             Nov 20 08:33:30.636123 4711 slurmctld 0x7f2b4c000700, in newer versions also worker[3]
 //	clock                 the processor time used so far, without a time of day
 func (p *logParser) instant(text []byte) (time.Time, error) {
 	switch {

@@ -46,17 +46,6 @@ type Command struct {
 	MaxOutput int
 }
 
-// AskCommand returns a function that runs a command and parses its output with read.
-func AskCommand(c Command, read func(output []byte, asked time.Time) Answer) Ask {
-	return func(ctx context.Context, asked time.Time) Answer {
-		output, err := Run(ctx, c)
-		if err != nil {
-			return Answer{Err: err}
-		}
-		return read(output, asked)
-	}
-}
-
 // maxOutput is the default of Command.MaxOutput. It is enough for 300,000 jobs of 200 bytes.
 const maxOutput = 64 << 20
 

@@ -65,8 +65,15 @@ func newPoller(t *testing.T, timeout time.Duration) *poller {
 	cfg := Config{Name: "c/asked", Options: collector.Options{Cluster: "c"}}
 	command := Command{Args: []string{p.command, "argument"}, Env: []string{"SET=set"}, Timeout: timeout,
 		MaxOutput: 1 << 20}
+	ask := func(ctx context.Context, asked time.Time) Answer {
+		output, err := Run(ctx, command)
+		if err != nil {
+			return Answer{Err: err}
+		}
+		return lines(output, asked)
+	}
 	poll := PollConfig{Target: p.command, Interval: 10 * time.Millisecond}
-	p.Poller = NewPoller(cfg, poll, PollOptions{Ask: AskCommand(command, lines), Metrics: NewPollMetrics(p.registry)})
+	p.Poller = NewPoller(cfg, poll, PollOptions{Ask: ask, Metrics: NewPollMetrics(p.registry)})
 	return p
 }
 

@@ -381,14 +381,15 @@ func TestScheduler(t *testing.T) {
 		"F/config.txt;; *partition*) cat F/partition.txt;; *reservation*) cat F/reservation.txt;; esac\n"
 	s.write("facts", strings.ReplaceAll(script, "F/", facts+"/"), s.now)
 	now := s.now.Unix()
-	row := func(id, state, start string) string {
+	row := func(id, state, start, end string) string {
 		fields := []string{id, id, state, "short", "mary", "physics", "normal", "4", "1", "1:00:00",
-			fmt.Sprint(now - 600), fmt.Sprint(now - 600), start, "N/A", "None", "100", "OK",
+			fmt.Sprint(now - 600), fmt.Sprint(now - 600), start, end, "None", "100", "OK",
 			"cpu=4,mem=4G,node=1,billing=4", "N/A", "N/A", "N/A", "1", "(null)", "0"}
 		return strings.Join(fields, "\x1f") + "\x1f"
 	}
-	s.write("answer", row("1", "RUNNING", fmt.Sprint(now-300))+"\n"+row("2", "PENDING", "N/A")+"\n"+
-		row("3", "PENDING", "N/A")+"\n", s.now)
+	s.write("answer", row("1", "RUNNING", fmt.Sprint(now-300), "N/A")+"\n"+row("2", "PENDING", "N/A", "N/A")+"\n"+
+		row("3", "PENDING", "N/A", "N/A")+"\n"+row("4", "COMPLETED", fmt.Sprint(now-300), fmt.Sprint(now-200))+"\n",
+		s.now)
 	s.write("squeue", "#!/bin/sh\ncat "+s.path("answer")+"\n", s.now)
 	for _, name := range []string{"facts", "squeue"} {
 		if err := os.Chmod(s.path(name), 0o700); err != nil { //nolint:gosec // a program must be executable

@@ -47,7 +47,7 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 		}
 	}
 	t.Running = t.kinds[job.Start]
-	t.Waiting = len(t.jobs) - t.Running
+	t.Waiting = t.kinds[job.Submit]
 	c.finish(t, of)
 	if s.Format == config.FormatSqueue {
 		text = fmt.Sprintf("%s running, %s waiting or held", plural(t.Running, "job"), plural(t.Waiting, "job"))
@@ -94,8 +94,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	if s.Rest() {
 		return cmp.Or(s.Socket, s.URL), slurm.NewRest(daemon.RestConfig(*s), snapshot).Ask
 	}
-	command := source.Command{Args: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Timeout: s.Timeout}
-	return command.Args[0], source.AskCommand(command, snapshot.Read)
+	return daemon.AskSqueue(*s, snapshot)
 }
 
 // facts describes the facts that a scheduler reports about its machine. It also counts the nodes in t.
