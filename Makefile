@@ -46,7 +46,7 @@ check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
-	$(GO) test $(QUICK) ./scripts/apipage
+	$(GO) test $(QUICK) ./scripts/openapi
 	$(GO) test -C research $(QUICK) ./cmd/claims
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
@@ -103,7 +103,7 @@ vulncheck:
 fmt:
 	$(TOOLS) golangci-lint fmt ./...
 
-# Files made by a program: the dashboards in deploy/grafana, docs/api.md and docs/api-objects.md.
+# Files made by a program: the dashboards in deploy/grafana, docs/openapi.json.
 generate:
 	$(GO) generate ./...
 
