@@ -162,8 +162,8 @@ func (f *fixture) get2(path string, into any) {
 	}
 }
 
-// TestDocumentedReasons proves that the reference explains exactly the reasons for which there may be no forecast, except
-// the reasons of single methods.
+// TestDocumentedReasons proves that the reference explains exactly the reasons for which there may be no forecast,
+// except the reasons of single methods.
 func TestDocumentedReasons(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.CannotSay]().FieldByName("Reason")
 	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","),

@@ -122,8 +122,8 @@ func (s *Server) fixed(body func() ([]byte, error), contentType string) http.Han
 	}
 }
 
-// describe adds the paths of the OpenAPI description, and of the reference that is made of it, to mux. It replaces huma's own handlers, which compute the
-// description at the first request without a lock, and set no ETag.
+// describe adds the paths of the OpenAPI description, and of the reference that is made of it, to mux. It replaces
+// huma's own handlers, which compute the description at the first request without a lock, and set no ETag.
 func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	for ending, of := range map[string]struct {
 		body        func() ([]byte, error)

@@ -24,8 +24,8 @@ var files embed.FS //nolint:gochecknoglobals // what go:embed needs; nothing wri
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors "
 
-// Policy returns the Content-Security-Policy of a page that uses only the page's own files. ancestors are the sites that
-// may show it in a frame, in the form of the directive frame-ancestors.
+// Policy returns the Content-Security-Policy of a page that uses only the page's own files. ancestors are the sites
+// that may show it in a frame, in the form of the directive frame-ancestors.
 func Policy(ancestors string) string { return policy + ancestors }
 
 // Style is the path of the page's style sheet.

@@ -16,9 +16,8 @@ import (
 // jsonMedia is the media type whose examples are shown.
 const jsonMedia = "application/json"
 
-// Markdown returns the reference of the interface: the operations with their examples, then the objects. Links within it
-// lead to its own headings (anchors as GitHub makes them); openAPI is the OpenAPI document in JSON. It returns an error
-// if an operation of Groups has no text.
+// Markdown returns the reference of the interface: the operations with their examples, then the objects. Links within
+// it lead to its own headings. openAPI is the OpenAPI document in JSON. It returns an error if an operation has no text.
 func Markdown(openAPI []byte) ([]byte, error) {
 	doc := new(document)
 	if err := json.Unmarshal(openAPI, doc); err != nil {
@@ -31,21 +30,21 @@ func Markdown(openAPI []byte) ([]byte, error) {
 	return append(page, doc.objects()...), nil
 }
 
-// place is the path and method of an operation.
-type place struct {
+// endpoint is the path and method of an operation.
+type endpoint struct {
 	method, path string
 	operation    *operation
 }
 
 // heading returns the heading of an operation.
-func (p place) heading() string { return p.method + " " + p.path }
+func (p endpoint) heading() string { return p.method + " " + p.path }
 
-// places returns the operations by their ids.
-func (d *document) places() map[string]place {
-	out := map[string]place{}
+// endpoints returns the operations by their ids.
+func (d *document) endpoints() map[string]endpoint {
+	out := map[string]endpoint{}
 	for path, methods := range d.Paths {
 		for method, op := range methods {
-			out[op.ID] = place{strings.ToUpper(method), path, op}
+			out[op.ID] = endpoint{strings.ToUpper(method), path, op}
 		}
 	}
 	return out
@@ -54,7 +53,7 @@ func (d *document) places() map[string]place {
 // operations returns the part of the reference about the operations.
 func (d *document) operations() ([]byte, error) {
 	var out bytes.Buffer
-	byID := d.places()
+	byID := d.endpoints()
 	fmt.Fprintf(&out, "# HTTP interface\n\n")
 	intro, common, _ := strings.Cut(d.Info.Description, "\n## ")
 	fmt.Fprintf(&out, "%s\n## Operations\n\n| path | method | answers |\n|---|---|---|\n", pageLinks(intro))
@@ -104,7 +103,7 @@ func (o *operation) summary() string {
 }
 
 // write writes the section of an operation.
-func (p place) write(out *bytes.Buffer) error {
+func (p endpoint) write(out *bytes.Buffer) error {
 	op := p.operation
 	if op.Description == "" {
 		return fmt.Errorf("api/reference/%s.md is missing", op.ID)
@@ -146,7 +145,7 @@ func writeParameters(out *bytes.Buffer, all []parameter) {
 }
 
 // writeExample writes the example of an operation, if there is one.
-func (p place) writeExample(out *bytes.Buffer) error {
+func (p endpoint) writeExample(out *bytes.Buffer) error {
 	media := func(c *content) (example, bool) {
 		if c == nil {
 			return example{}, false
@@ -206,8 +205,8 @@ func objectLink(name string) string {
 // objects returns the part of the reference about the objects.
 func (d *document) objects() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "\n## %s\n\nThe members of all bodies and answers, by the names of their schemas in `/openapi.json`.\n",
-		objectsHeading)
+	fmt.Fprintf(&out, "\n## %s\n\nThe members of all bodies and answers, by the names of their schemas in "+
+		"`/openapi.json`.\n", objectsHeading)
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
 		s := d.Components.Schemas[name]
 		fmt.Fprintf(&out, "\n### %s%s\n\n", objectHeading, name)
