@@ -103,7 +103,7 @@ vulncheck:
 fmt:
 	$(TOOLS) golangci-lint fmt ./...
 
-# Files made by a program: the dashboards in deploy/grafana, docs/openapi.json.
+# Files made by a program: docs/openapi.json.
 generate:
 	$(GO) generate ./...
 
@@ -125,7 +125,7 @@ research:
 # stopped continues. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
 	$(GO) run -C research ./cmd/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
-	git diff --exit-code --stat -- README.md docs research/docs deploy/grafana
+	git diff --exit-code --stat -- README.md docs research/docs
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 papers:
