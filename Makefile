@@ -46,7 +46,7 @@ check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
-	$(GO) test $(QUICK) ./scripts/openapi
+	$(GO) test $(QUICK) ./scripts/apipage
 	$(GO) test -C research $(QUICK) ./cmd/claims
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
@@ -80,11 +80,19 @@ race:
 	$(GO) test $(QUICK) -race -short -p $(PACKAGES) -run 'WhileItIsRead|GoOnTheSame|WorkersChangeNothing|LifetimesAreShared|SimilarPredicts' ./predictor/boost ./predictor/engine ./predictor/engine/rules ./predictor/forward
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
-test-long:
+test-long: slurm-versions
 	WAITCAST_LONG=1 $(GO) test -timeout 150m ./...
+	for suite in trixie forky; do \
+		WAITCAST_LONG=1 scripts/slurm-version run $$suite $(GO) test -count=1 -timeout 150m -run TestRealSlurm ./daemon || exit 1; \
+	done
 	cd research && WAITCAST_LONG=1 $(GO) test -timeout 150m ./...
 	$(GO) test -race -short ./...
 	$(MAKE) test-fresh fuzz
+
+# slurm-versions makes chroots with the Slurm of newer Debians, for TestRealSlurm... (scripts/slurm-version). It needs root and debootstrap.
+slurm-versions:
+	scripts/slurm-version make trixie
+	scripts/slurm-version make forky
 
 # Debian packages for the tests that need them; as root.
 test-deps:
@@ -103,7 +111,7 @@ vulncheck:
 fmt:
 	$(TOOLS) golangci-lint fmt ./...
 
-# Files made by a program: docs/openapi.json.
+# Files made by a program: the dashboards in deploy/grafana, docs/api.md and docs/api-objects.md.
 generate:
 	$(GO) generate ./...
 
@@ -125,7 +133,7 @@ research:
 # stopped continues. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
 	$(GO) run -C research ./cmd/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
-	git diff --exit-code --stat -- README.md docs research/docs
+	git diff --exit-code --stat -- README.md docs research/docs deploy/grafana
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 papers:

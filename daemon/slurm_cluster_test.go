@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -86,7 +87,7 @@ const startAttempts = 3
 
 // up starts the cluster on ports that are free, and returns what the script printed.
 func (c *slurmCluster) up(nodes, cpus int, options []string) ([]byte, error) {
-	return exec.Command("../scripts/slurm-cluster", append([]string{
+	return exec.Command(clusterScript(), append([]string{
 		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port",
 		strconv.Itoa(testports.Take(c.t, nodes+2)),
 	}, options...)...).CombinedOutput()
@@ -94,8 +95,12 @@ func (c *slurmCluster) up(nodes, cpus int, options []string) ([]byte, error) {
 
 // down stops the cluster, and deletes its folder.
 func (c *slurmCluster) down() ([]byte, error) {
-	return exec.Command("../scripts/slurm-cluster", "down", c.dir).CombinedOutput()
+	return exec.Command(clusterScript(), "down", c.dir).CombinedOutput()
 }
+
+// clusterScript returns the path of slurm-cluster, or of the program that runs it in the chroot of another version
+// (scripts/slurm-version).
+func clusterScript() string { return cmp.Or(os.Getenv("WAITCAST_SLURM_CLUSTER"), "../scripts/slurm-cluster") }
 
 func (c *slurmCluster) conf() string { return "SLURM_CONF=" + filepath.Join(c.dir, "slurm.conf") }
 

@@ -57,7 +57,7 @@ func TestRealSlurmLogStaysReadable(t *testing.T) {
 			s.submitAround("reconfigure", func() { s.run("scontrol", "reconfigure") })
 			s.submitAround("restart", func() {
 				s.drained() // a job that is allocated while slurmctld stops would never be launched
-				s.sh("../scripts/slurm-cluster restart " + s.dir)
+				s.sh(clusterScript() + " restart " + s.dir)
 			})
 			s.wantCheck("log.stays_readable", checking.OK)
 			s.stopDaemon()
