@@ -14,7 +14,7 @@ TIMEOUT   ?= 30m
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite
 
-.PHONY: all build test check test-busy test-loopback test-long test-fresh research claims papers generators accuracy prior study-size soak bench-http golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test check test-busy test-loopback test-long test-fresh research claims papers generators accuracy prior study-size soak bench-http golden scale clusters growth test-deps slurm-versions race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 

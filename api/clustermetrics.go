@@ -14,6 +14,7 @@ type clusterMetrics struct {
 	derived       counter
 	refusals      counter
 	lostEnds      counter
+	unseenStarts  counter
 	queues        gauge
 	foldedQueues  counter
 	capacity      gauge
@@ -37,6 +38,8 @@ func newClusterMetrics(s *metricSet) clusterMetrics {
 				"their range.", "cluster"),
 		lostEnds: s.counter("lost_ends_total",
 			"Jobs that started and were submitted again without an end in between.", "cluster"),
+		unseenStarts: s.counter("unseen_starts_total",
+			"Jobs that ran and ended, and whose start no source has reported.", "cluster"),
 		queues: s.gauge("queues",
 			"Queues with their own models, or known from the configuration.", "cluster"),
 		foldedQueues: s.counter("queues_folded_total",
@@ -80,6 +83,7 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.V
 	ch.counter(m.derived, float64(v.Counts.Derived), v.Cluster)
 	ch.counter(m.refusals, float64(v.Refused), v.Cluster)
 	ch.counter(m.lostEnds, float64(v.Counts.LostEnds), v.Cluster)
+	ch.counter(m.unseenStarts, float64(v.Counts.UnseenStarts), v.Cluster)
 	ch.gauge(m.queues, float64(len(v.Queues())), v.Cluster)
 	ch.counter(m.foldedQueues, float64(v.Names.Folded), v.Cluster)
 }

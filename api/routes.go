@@ -120,7 +120,7 @@ func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Ha
 		mute.status = http.StatusNotFound
 	}
 	p := &wire.Problem{Status: mute.status, Detail: "there is nothing at this path",
-		Hint: "GET /docs shows what there is, /openapi.json to programs"}
+		Hint: "GET /openapi.json tells what there is"}
 	if allow := mute.header.Get("Allow"); allow != "" {
 		w.Header().Set("Allow", allow)
 		p.Detail = "this path takes " + strings.ReplaceAll(allow, ",", " or") + " only"

@@ -53,11 +53,17 @@ type Job struct {
 	Switched time.Time `json:"switched,omitzero"`
 	// Asked is the time at which the deletion of the running job was requested; zero if it was not.
 	Asked time.Time `json:"asked,omitzero"`
+	// Over is the time at which the job ended although no record has its start; zero for all other jobs. Such a job counts
+	// as held until a record has its start, or until UnseenGrace is over. Its start lies between Waited() and Over.
+	Over time.Time `json:"over,omitzero"`
 	// Updated is the event time of the newest record with attributes. LastStart is the start of the previous attempt,
 	// if that was requeued. With both, a record that is read a second time is recognized.
 	Updated   time.Time `json:"updated"`
 	LastStart time.Time `json:"last_start,omitzero"`
 }
+
+// Waited returns the newest time at which the job is known to have waited. The job must not be running.
+func (j *Job) Waited() time.Time { return later(j.Submit, j.Updated) }
 
 // Running reports whether the job has started. A suspended job counts as running.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
@@ -127,6 +133,8 @@ type State struct {
 	running    []*Job         // by Start, then Seq
 	queued     []*Job         // by Order, then Seq
 	doomed     []*Job         // running jobs whose deletion was requested, by Asked, then Seq
+	over       []*Job         // jobs whose start no record has, by Over, then Seq
+	unseenAt   time.Time      // the end of the last job whose start was in no record
 	left       map[string]Left
 	leftRing   []string // ids in the order in which they left; the oldest is at leftNext
 	leftNext   int
@@ -156,6 +164,8 @@ type Counts struct {
 	Orphans int64 `json:"orphans"`
 	// LostEnds counts jobs that ran and are gone, but whose end was in no record: see Apply.
 	LostEnds int64 `json:"lost_ends"`
+	// UnseenStarts counts jobs that ran and ended, and whose start was in no record: see Job.Over.
+	UnseenStarts int64 `json:"unseen_starts"`
 	// OutOfOrder counts changes that happened before the newest change of the cluster.
 	OutOfOrder int64 `json:"out_of_order"`
 }
@@ -251,6 +261,10 @@ func byAsked(a, b *Job) int {
 	return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.Seq, b.Seq))
 }
 
+func byOver(a, b *Job) int {
+	return cmp.Or(a.Over.Compare(b.Over), cmp.Compare(a.Seq, b.Seq))
+}
+
 func insert(list []*Job, j *Job, by func(a, b *Job) int) []*Job {
 	i, _ := slices.BinarySearchFunc(list, j, by)
 	return slices.Insert(list, i, j)
@@ -280,6 +294,9 @@ func (s *State) put(j *Job) {
 		return
 	}
 	s.queued = insert(s.queued, j, ByOrder)
+	if !j.Over.IsZero() {
+		s.over = insert(s.over, j, byOver)
+	}
 }
 
 // take removes a job from the picture.
@@ -298,6 +315,9 @@ func (s *State) take(j *Job) {
 		return
 	}
 	s.queued = remove(s.queued, j, ByOrder)
+	if !j.Over.IsZero() {
+		s.over = remove(s.over, j, byOver)
+	}
 }
 
 // remember keeps a job that left, and forgets the oldest ones above the limit.

@@ -8,7 +8,7 @@ import (
 )
 
 // kind and version are the kind and version of the saved state.
-const kind, version = "cluster", 6
+const kind, version = "cluster", 7
 
 type saved struct {
 	Name    string      `json:"name"`
@@ -19,6 +19,7 @@ type saved struct {
 	Queued  []*Job      `json:"queued"`
 	Left    []Left      `json:"left"`
 	Counts  Counts      `json:"counts"`
+	Unseen  time.Time   `json:"unseen_at,omitzero"`
 	Facts   *job.Facts  `json:"facts,omitempty"`
 	Pools   []savedPool `json:"pools"`
 }
@@ -46,7 +47,7 @@ func (s *State) MarshalBinary() ([]byte, error) {
 		Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
 		// An empty list is encoded as [], not null.
 		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count,
-		Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
+		Unseen: s.unseenAt.UTC(), Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
 	}
 	for i, p := range s.pools {
 		out.Pools[i] = savedPool{Name: p.Name, Seen: p.seen, Pressure: p.Pressure, Since: p.since.UTC(), Binds: p.Binds}
@@ -79,6 +80,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 		fresh.remember(l)
 	}
 	fresh.highest, fresh.seq, fresh.count = in.Highest, in.Seq, in.Counts
+	fresh.unseenAt = in.Unseen
 	*s = *fresh
 	return nil
 }

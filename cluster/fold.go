@@ -69,6 +69,7 @@ func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 		f.expire(&ev)
 	}
 	f.recount(&ev)
+	ev.Ran = ev.Ran && ev.Kind == job.End
 	verdict := f.apply(ev)
 	switch verdict {
 	case Duplicate:
@@ -132,7 +133,12 @@ func (f fold) apply(ev job.Event) Verdict {
 		return f.cancel(ev)
 	case job.Requeue:
 		return f.requeue(ev)
-	case job.Update, job.Hold, job.Release:
+	case job.Hold:
+		if j := f.jobs[ev.ID]; j != nil && !j.Running() && !ev.Times.End.IsZero() {
+			return f.overUnseen(j, ev)
+		}
+		return f.update(ev)
+	case job.Update, job.Release:
 		return f.update(ev)
 	case job.Suspend, job.Resume:
 		return f.suspend(ev)
@@ -260,8 +266,13 @@ func (f fold) start(ev job.Event) Verdict {
 		}
 		j = f.jobs[ev.ID]
 	}
-	if j.Running() {
+	switch {
+	case j.Running():
 		return Duplicate
+	case !ev.Derived && !j.Over.IsZero() && !at.After(j.Over): // the end is known already
+		ev.Kind, ev.Time = job.End, later(ev.Time, j.Over)
+		ev.Times.Start, ev.Times.End = at, j.Over
+		return f.end(ev)
 	}
 	f.begin(j, ev, at)
 	return Applied
@@ -301,7 +312,7 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	next := *j
 	next.learn(&ev)
 	next.Start, next.Given = at, ev.Procs > 0
-	next.Held, next.Reason, next.Tasks = false, "", 0
+	next.Held, next.Reason, next.Tasks, next.Over = false, "", 0, time.Time{}
 	if next.Procs < 1 {
 		next.Procs, next.Unsized = 1, true
 	}
@@ -315,15 +326,24 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 
 func (f fold) end(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
+	ran := ev.Ran
+	ev.Ran = false
 	if ev.Derived {
-		if j == nil || !j.Running() {
+		if j == nil || !j.Running() && j.Over.IsZero() {
 			return Duplicate
 		}
-		f.lose(j, ev.Time, ev.Times.End) // the journal's own event of a lost end
+		f.lose(j, ev.Time, ev.Times.End) // the journal's own event of a lost end or an unseen start
 		return Applied
 	}
 	if j == nil || !j.Running() {
-		if ev.Times.Start.IsZero() {
+		switch {
+		case !ev.Times.Start.IsZero():
+		case j != nil && !j.Over.IsZero():
+			return Duplicate
+		case j != nil && ran:
+			ev.Kind, ev.Times.End = job.Hold, or(ev.Times.End, ev.Time)
+			return f.overUnseen(j, ev)
+		default:
 			return f.cancel(ev) // the job ended without a start
 		}
 		if j == nil {
@@ -364,7 +384,7 @@ func (f fold) leave(j *Job, at time.Time) {
 		ID: j.ID, Attempt: j.Attempt, Submit: j.Order,
 		At: later(later(at, j.Start), later(j.Submit, j.Order)),
 	}
-	if j.Running() {
+	if j.Running() || !j.Over.IsZero() {
 		l.Began = j.Submit
 	}
 	if j.incomplete() {
@@ -446,12 +466,18 @@ func (f fold) update(ev job.Event) Verdict {
 		j = f.jobs[ev.ID]
 	}
 	next := *j
+	switch {
+	case ev.Kind == job.Release && ev.Time.Before(j.Over):
+		ev.Kind = job.Update // a listing from before the end
+	case ev.Kind == job.Hold:
+		ev.Times.End = time.Time{} // only an overUnseen has one
+	}
 	if next.learn(&ev) {
 		switch ev.Kind {
 		case job.Hold:
 			next.Held = !j.Running()
-		case job.Release:
-			next.Held = false
+		case job.Release: // even a job that was held to be over waits again
+			next.Held, next.Over = false, time.Time{}
 		}
 	}
 	if !next.Held {

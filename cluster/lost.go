@@ -11,6 +11,26 @@ import (
 // After that an administrator forces the deletion of a job on a dead node, and no record of its end follows.
 const grace = time.Hour
 
+// UnseenGrace is how long, in event time, the fold waits for a record with the start of a job that has ended. A listing
+// of the scheduler has it, or a record of the accounting.
+const UnseenGrace = DetailsGrace
+
+// overUnseen records that a waiting job has ended, although it must have started before. The change is a Hold with the
+// time of the end. The first end counts.
+func (f fold) overUnseen(j *Job, ev job.Event) Verdict {
+	if !j.Over.IsZero() || ev.Times.End.Before(j.Waited()) {
+		return Duplicate
+	}
+	next := *j
+	next.Over, next.Held, next.Reason = ev.Times.End, true, ""
+	ev.Attempt = j.Attempt
+	f.before(&ev)
+	f.take(j)
+	f.put(&next)
+	f.emit(Change{Event: ev, Before: j, After: &next})
+	return Applied
+}
+
 // doom records that the deletion of a running job was requested. The first request counts.
 func (f fold) doom(j *Job, ev job.Event) Verdict {
 	if !j.Asked.IsZero() || ev.Time.Before(j.Start) {
@@ -25,9 +45,22 @@ func (f fold) doom(j *Job, ev job.Event) Verdict {
 	return Applied
 }
 
-// expire removes the jobs whose grace is over at the time of an event, in the order of their deletion requests. It
-// does not remove the job of the event itself, because a late end is better than none.
+// expire removes the jobs whose grace is over at the time of an event: first those whose start is unknown, then those
+// whose deletion was requested, in the order of their ends and requests. It does not remove the job of the event itself,
+// because a late start or end is better than none.
 func (f fold) expire(ev *job.Event) {
+	for i := 0; i < len(f.over); {
+		j := f.over[i]
+		over := j.Over.Add(UnseenGrace)
+		if !ev.Time.After(over) {
+			break
+		}
+		if j.ID == ev.ID && !ev.Times.Start.IsZero() {
+			i++
+			continue
+		}
+		f.lose(j, over, j.Over)
+	}
 	for i := 0; i < len(f.doomed); {
 		j := f.doomed[i]
 		over := j.Asked.Add(grace)
@@ -42,8 +75,8 @@ func (f fold) expire(ev *job.Event) {
 	}
 }
 
-// lose removes a running job without a record of its end. at is the time at which the loss was noticed, or the end of
-// the grace. ended is the assumed end.
+// lose removes a running job without a record of its end, or a job that is over without a record of its start. at is
+// the time at which the loss was noticed, or the end of the grace. ended is the assumed end.
 func (f fold) lose(j *Job, at, ended time.Time) {
 	ev := job.Event{
 		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,
@@ -51,6 +84,11 @@ func (f fold) lose(j *Job, at, ended time.Time) {
 	}
 	f.before(&ev)
 	f.leave(j, ended)
-	f.count.LostEnds++
+	if j.Running() {
+		f.count.LostEnds++
+	} else {
+		f.count.UnseenStarts++
+		f.unseenAt = ended
+	}
 	f.emit(Change{Event: ev, Before: j})
 }

@@ -27,6 +27,8 @@ type View struct {
 	Running []*Job
 	Queued  []*Job
 	Counts  Counts
+	// UnseenAt is the end of the last job whose start was in no record, see Job.Over; zero if there was none.
+	UnseenAt time.Time
 }
 
 // View returns the picture as it is now.
@@ -35,6 +37,7 @@ func (s *State) View() *View {
 		Cluster: s.name, At: s.now, Capacity: s.Capacity(), Source: s.Source(), Used: s.used,
 		Pools: s.Pools(), Facts: s.facts, Rules: s.rules,
 		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
+		UnseenAt: s.unseenAt,
 	}
 }
 

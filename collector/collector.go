@@ -92,6 +92,8 @@ type Format struct {
 	// InTurn is true if each server host of a scheduler writes its own log of this format, and only one host writes at
 	// a time. Then only one of several configured files grows. The others do not change, or cannot be read.
 	InTurn bool
+	// Lists is true if the source lists the jobs of the scheduler, with the starts of jobs that have just ended.
+	Lists bool
 	// New returns a parser for one source.
 	New func(Options) Parser
 	// Records is set for a format whose records are not lines. It splits a file into records; Parse is called with each

@@ -150,25 +150,27 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 		for _, j := range list {
 			jobs[j.ID] = slurm.Live{
 				Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held,
-				Suspended: !j.Suspended.IsZero(), Split: j.Split,
+				Suspended: !j.Suspended.IsZero(), Over: j.Over, Split: j.Split,
 			}
 		}
 	}
 	return jobs
 }
 
-// missingDetails finds jobs whose log gives no size or no queue. The scheduler may report these. A job causes at most
-// one early poll: if the scheduler's answer lacks the details too, the daemon may not be allowed to see them.
+// missingDetails finds jobs whose log gives no size or no queue, or no start although they have ended. The scheduler may
+// report these. A job causes at most one early poll for each: if the scheduler's answer lacks the details too, the
+// daemon may not be allowed to see them.
 type missingDetails struct {
 	view         func() *readmodel.View
-	newestAtPoll uint64 // the number of the newest submission at the last poll
-	seen         uint64 // the number of the view that was checked last
+	newestAtPoll uint64    // the number of the newest submission at the last poll
+	overAtPoll   time.Time // the newest end without a start at the last poll
+	seen         uint64    // the number of the view that was checked last
 }
 
 // recordPolls wraps ask. The returned function also records the newest submission at each poll.
 func (m *missingDetails) recordPolls(ask source.Ask) source.Ask {
 	return func(ctx context.Context, asked time.Time) source.Answer {
-		m.newestAtPoll, m.seen = m.newest(), 0
+		m.newestAtPoll, m.overAtPoll, m.seen = m.newest(), m.newestOver(), 0
 		return ask(ctx, asked)
 	}
 }
@@ -183,14 +185,28 @@ func (m *missingDetails) newest() (seq uint64) {
 	return max(seq, m.newestAtPoll)
 }
 
-// wanted reports whether a job without details has come since the last poll. It checks only the newest jobs, because
-// jobs are in the order of their submissions or starts.
+// newestOver returns the newest end of a job whose start is unknown.
+func (m *missingDetails) newestOver() time.Time {
+	newest := m.overAtPoll
+	for _, j := range m.view().Queued {
+		if j.Over.After(newest) {
+			newest = j.Over
+		}
+	}
+	return newest
+}
+
+// wanted reports whether a job without details has come, or a job without a start has ended, since the last poll. For
+// details it checks only the newest jobs, because jobs are in the order of their submissions or starts.
 func (m *missingDetails) wanted() bool {
 	v := m.view()
 	if uint64(v.Seq) == m.seen {
 		return false
 	}
 	m.seen = uint64(v.Seq)
+	if m.newestOver().After(m.overAtPoll) {
+		return true
+	}
 	for _, list := range [...][]*cluster.Job{v.Queued, v.Running} {
 		for _, j := range slices.Backward(list) {
 			if j.Seq <= m.newestAtPoll {

@@ -55,11 +55,12 @@ const (
 	texts    = 10
 )
 
-// These are the flags of an event. The higher bits belong to the instants.
+// These are the flags of an event. The bits from flagInstants on belong to the instants.
 const (
 	flagAll = 1 << iota
 	flagWhole
 	flagInstants
+	flagRan = flagInstants << instants
 )
 
 // instantsOf returns pointers to the instants of an event. The first is Time.
@@ -81,6 +82,9 @@ func numbersOf(ev *Event) (n [numbers]int64) {
 	}
 	if ev.Whole {
 		flags |= flagWhole
+	}
+	if ev.Ran {
+		flags |= flagRan
 	}
 	own := int64(0)
 	for i, t := range instantsOf(ev) {
@@ -105,7 +109,7 @@ func numbersOf(ev *Event) (n [numbers]int64) {
 func setNumbers(ev *Event, n *[numbers]int64) {
 	flags := n[numFlags]
 	ev.Kind = job.Kind(n[numKind]) //nolint:gosec // as it was written
-	ev.All, ev.Whole = flags&flagAll != 0, flags&flagWhole != 0
+	ev.All, ev.Whole, ev.Ran = flags&flagAll != 0, flags&flagWhole != 0, flags&flagRan != 0
 	ev.Procs, ev.Nodes, ev.Memory, ev.GPUs = int(n[numProcs]), int(n[numNodes]), n[numMemory], int(n[numGPUs])
 	ev.TimeLimit, ev.Tasks, ev.Priority = time.Duration(n[numTimeLimit]), int(n[numTasks]), n[numPriority]
 	ev.Attempt = int(n[numAttempt])

@@ -245,6 +245,9 @@ type Event struct {
 	// heterogeneous job ID ("ID+1"). Such an End is a request to kill, not the end of an attempt. The cluster's fold
 	// replaces it by one event for each part. The events of the fold never have All.
 	All bool
+	// Ran is set in an End without a start if only a job that has started can end in this way, so that an unknown start
+	// was missed. The events of the fold never have Ran.
+	Ran bool
 	// Total is the number of an array's tasks in a listing of the scheduler: Tasks, and those that had left the array's
 	// record in the picture with which the listing was compared. The cluster's fold subtracts the tasks that have left
 	// the record by now, and sets Tasks to the difference. If Total is 0, Tasks counts as it is. The events of the fold

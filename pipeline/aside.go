@@ -128,6 +128,7 @@ type savedAside struct {
 	ID      string          `json:"id"`
 	Time    int64           `json:"time"`
 	All     bool            `json:"all,omitempty"`
+	Ran     bool            `json:"ran,omitempty"`
 	Total   int             `json:"total,omitempty"`
 	Event   json.RawMessage `json:"event"`
 	Read    int64           `json:"read"`
@@ -148,7 +149,7 @@ func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 				}
 				saved[i] = savedAside{
 					Kind: ev.Kind.String(), Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time.UnixNano(), All: ev.All,
-					Total: ev.Total, Event: payload,
+					Ran: ev.Ran, Total: ev.Total, Event: payload,
 					Read: list[i].read.UnixNano(), Prompt: list[i].prompt,
 				}
 			}
@@ -201,7 +202,7 @@ func (s *savedAside) decode() (asideEvent, error) {
 	}
 	e := asideEvent{read: time.Unix(0, s.Read).UTC(), prompt: s.Prompt}
 	e.event = job.Event{Kind: kind, Cluster: s.Cluster, ID: s.ID, Time: time.Unix(0, s.Time).UTC(), All: s.All,
-		Total: s.Total}
+		Ran: s.Ran, Total: s.Total}
 	return e, modelstore.DecodeEvent(s.Event, &e.event)
 }
 

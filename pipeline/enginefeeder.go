@@ -44,7 +44,7 @@ type engineCommand struct {
 	Do commandKind `json:"do"`
 	ID uint64      `json:"id"`
 	// Learn is set for a start from which the engine learns the wait. At is the time of the start, which may be
-	// reported late.
+	// reported late; for doUnseen it is the newest time at which the job is known to have waited.
 	Learn bool      `json:"learn,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 	// Request is set for an update, and for a submission without a scored forecast.
@@ -67,6 +67,7 @@ const (
 	doRelease
 	doUpdate
 	doPlace
+	doUnseen
 )
 
 // newEngineFeeder returns a feeder with a new engine for a cluster. shared is the configuration common to all clusters;
@@ -160,6 +161,8 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 		e.Update(now, s.ID, s.Request)
 	case doPlace:
 		e.Place(now, s.ID, s.Nodes)
+	case doUnseen:
+		e.Unseen(now, s.ID, clock(s.At))
 	}
 }
 

@@ -284,6 +284,22 @@ func (l *ledger) take(c *changes.Change, s *cluster.State) {
 	case changes.Lost:
 		l.over(c.Before)
 		l.feedBoth(doLost, c.Before)
+	case changes.Unseen:
+		l.unseen(c.Before)
+	}
+}
+
+// unseen handles a job that ran and ended, and whose start is unknown. Its wait is known only to be at least the time
+// for which the job was seen to wait, so it gets no row.
+func (l *ledger) unseen(j *cluster.Job) {
+	if o := l.open[j.ID]; o != nil {
+		delete(l.open, j.ID)
+		l.late = slices.DeleteFunc(l.late, func(x *openForecast) bool { return x == o })
+		l.pending = slices.DeleteFunc(l.pending, func(x *openForecast) bool { return x == o })
+		l.served.drop(o.Job)
+	}
+	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
+		l.feeder.feed(l.instant, engineCommand{Do: doUnseen, ID: id, At: j.Waited()})
 	}
 }
 

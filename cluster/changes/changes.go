@@ -39,6 +39,9 @@ const (
 	Ended
 	// Lost: the job Before ran and no longer runs. The time of its end is unknown.
 	Lost
+	// Unseen: the job Before ran and has ended. The time of its start is unknown; it lies between Before.Waited() and
+	// Before.Over.
+	Unseen
 	// Cancelled: the job Before left the queue without a start.
 	Cancelled
 	// UsedUp: the array Before left the queue because all of its elements have records of their own.
@@ -88,9 +91,13 @@ func Of(c cluster.Change, s *cluster.State) Change {
 			out.Kind = Cancelled
 		}
 	case job.End:
-		out.Kind = Ended
-		if c.Event.Derived {
+		switch {
+		case !c.Event.Derived:
+			out.Kind = Ended
+		case c.Before.Running():
 			out.Kind = Lost
+		default:
+			out.Kind = Unseen
 		}
 	}
 	return out
@@ -113,7 +120,7 @@ func (c *Change) Left() cluster.Left {
 	if end := c.EndTime(); end.After(l.At) {
 		l.At = end
 	}
-	if c.Before.Running() {
+	if c.Before.Running() || !c.Before.Over.IsZero() {
 		l.Began = c.Before.Submit
 	}
 	return l

@@ -25,7 +25,8 @@ const (
 	// Lost jobs ran, and then were requeued or disappeared without an end in the log. End is the time at which that
 	// was noticed.
 	Lost
-	// Cancelled jobs left the queue at End without a start.
+	// Cancelled jobs left the queue at End without a start. Jobs whose start was missed count as such, too: End is then
+	// the newest time at which they are known to have waited.
 	Cancelled
 )
 
@@ -125,6 +126,8 @@ func (f *folder) changed(raw cluster.Change) {
 		f.end(&c, Lost, c.Event.Time)
 	case changes.Cancelled:
 		f.end(&c, Cancelled, c.Event.Time)
+	case changes.Unseen: // its start is unknown, so that only its wait until then counts
+		f.end(&c, Cancelled, c.Before.Waited())
 	case changes.UsedUp:
 		if l := f.of(c.Before.ID); l != nil {
 			l.dropped = true

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,5 +55,13 @@ func TestNowText(t *testing.T) {
 	}
 	if r := runWith("http://127.0.0.1:1", "now", "--timeout", "0"); r.code != exitUsage {
 		t.Errorf("no time: exit %d", r.code)
+	}
+}
+
+// TestDocsShowWhatStartsNow proves that the command prints the answer shown in the docs.
+func TestDocsShowWhatStartsNow(t *testing.T) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedNowText,
+		"    $1"); !strings.Contains(sections(t)["waitcast now"], want) {
+		t.Errorf("the docs lack\n%s", want)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,10 @@ func TestWhenText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedWhen()), asked...)
 	if r.stdout != cannedWhenText || r.code != exitDone || r.stderr != "" {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", r.code, r.stderr, r.stdout, cannedWhenText)
+	}
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedWhenText,
+		"    $1"); !strings.Contains(sections(t)["waitcast when"], want) {
+		t.Errorf("the docs lack\n%s", want)
 	}
 	alike := cannedWhen()
 	alike.Hours = alike.Hours[:1]

@@ -27,11 +27,13 @@ func Log(now func() time.Time) collector.Format {
 }
 
 // logParser reads one source. From earlier lines it keeps the version of slurmctld, and the job that _job_complete has
-// just requeued: the "done" that follows in the same call ends that attempt, not the job.
+// just requeued or that its user gave up: the "done" that follows in the same call ends that attempt, not the job, or
+// ends a job that may have waited.
 type logParser struct {
 	common
 	now      func() time.Time
 	requeued string
+	givenUp  string
 	version  string // version of the slurmctld that writes the log
 	header   int    // number of lines read to find the version
 	emit     func(job.Event)
@@ -96,6 +98,9 @@ func (p *logParser) daemonStarted(msg []byte) {
 	}
 }
 
+// Version returns the version of the slurmctld that wrote the lines so far, "" if unknown.
+func (p *logParser) Version() string { return p.version }
+
 // headerLines is the number of lines at the beginning of a file that are searched for the version of slurmctld.
 const headerLines = 20
 
@@ -145,17 +150,17 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 		return p.killing(at, msg, rest)
 	case "Time":
 		if bytes.HasPrefix(rest, []byte("limit exhausted for ")) {
-			return p.simple(job.End, at, msg, fromJob(rest))
+			return p.ended(at, msg, fromJob(rest))
 		}
 		return nil
 	case "Reservation": // "Reservation ended for JobId=5"
 		if bytes.HasPrefix(rest, []byte("ended for ")) {
-			return p.simple(job.End, at, msg, fromJob(rest))
+			return p.ended(at, msg, fromJob(rest))
 		}
 		return nil
 	case "job_time_limit:":
 		if hasAnyPrefix(rest, "inactivity time limit reached for ", "Preemption GraceTime reached ") {
-			return p.simple(job.End, at, msg, fromJob(rest))
+			return p.ended(at, msg, fromJob(rest))
 		}
 		return nil
 	case "_slurm_rpc_kill_job:":
@@ -179,7 +184,7 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	switch {
 	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")):
 		// The job exceeds a limit of its QOS or association.
-		return p.simple(job.End, at, msg, msg)
+		return p.ended(at, msg, msg)
 	case scheduler && !bytes.HasPrefix(word, []byte("_slurm_rpc_")):
 		return p.errMessage(msg)
 	}
@@ -235,6 +240,18 @@ func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error 
 		return p.errMessage(msg)
 	}
 	p.emit(p.event(kind, at, id))
+	return nil
+}
+
+// ended emits the end of the job at the beginning of rest, which must have started before.
+func (p *logParser) ended(at time.Time, msg, rest []byte) error {
+	id, _, ok := cutJob(rest)
+	if !ok {
+		return p.errMessage(msg)
+	}
+	ev := p.event(job.End, at, id)
+	ev.Ran = true
+	p.emit(ev)
 	return nil
 }
 
@@ -343,7 +360,12 @@ func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 			p.requeued = ""
 			return nil
 		}
-		p.emit(p.event(job.End, at, id))
+		ev := p.event(job.End, at, id)
+		ev.Ran = p.givenUp != id
+		p.givenUp = ""
+		p.emit(ev)
+	case hasAnyPrefix(how, " cancelled by interactive user"): // srun or salloc, which may have waited
+		p.givenUp = id
 	case hasAnyPrefix(how, " WEXITSTATUS ", " WTERMSIG ", " OOM failure", " cancelled by "):
 	default:
 		return p.errMessage(msg)
@@ -378,7 +400,7 @@ func (p *logParser) killing(at time.Time, msg, rest []byte) error {
 	if _, after, ok := cutJob(rest); ok && bytes.HasPrefix(after, []byte(" StepId=")) {
 		return nil
 	}
-	return p.simple(job.End, at, msg, rest)
+	return p.ended(at, msg, rest)
 }
 
 func hasAnySuffix(b []byte, suffixes ...string) bool {
@@ -429,7 +451,7 @@ func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	case bytes.HasPrefix(how, []byte(" has been requeued")):
 		return p.simple(job.Requeue, at, msg, rest)
 	case hasAnyPrefix(how, " has been killed", " had to be killed"):
-		return p.simple(job.End, at, msg, rest)
+		return p.ended(at, msg, rest)
 	}
 	return nil // suspended, checkpointed, or not preempted after all
 }

@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,13 @@ func told(kind job.Kind, id string, a job.Attributes) job.Event {
 	return ev
 }
 
+// endOfRun returns the end, at the instant of the constant stamp, of a job that must have started.
+func endOfRun(id string) job.Event {
+	ev := told(job.End, id, job.Attributes{})
+	ev.Ran = true
+	return ev
+}
+
 func logGood() []formattest.Case {
 	none := job.Attributes{}
 	line := func(name, msg string, want ...job.Event) formattest.Case { return good(name, stamp+msg, want...) }
@@ -84,31 +92,31 @@ func logGood() []formattest.Case {
 			told(job.Start, "21+1", job.Attributes{Queue: "short", Nodes: 2, NodeNames: "n02,n03"})),
 		line("first component backfilled", "sched/backfill: _start_job: Started JobId=21+0(21) in short on n04",
 			told(job.Start, "21", job.Attributes{Queue: "short", Nodes: 1, NodeNames: "n04"})),
-		line("done", "_job_complete: JobId=2 done", told(job.End, "2", none)),
-		line("array task done", "_job_complete: JobId=9_2(27) done", told(job.End, "9_2", none)),
+		line("done", "_job_complete: JobId=2 done", endOfRun("2")),
+		line("array task done", "_job_complete: JobId=9_2(27) done", endOfRun("9_2")),
 		line("killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0", whole),
 		line("task killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_3 uid 1001", task),
 		line("tasks killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[3-4,8-12:4%2] uid 1001",
 			told(job.End, "9_3", none), told(job.End, "9_4", none), told(job.End, "9_8", none),
 			told(job.End, "9_12", none)),
-		line("over its limit", "Time limit exhausted for JobId=4", told(job.End, "4", none)),
+		line("over its limit", "Time limit exhausted for JobId=4", endOfRun("4")),
 		line("idle too long", "job_time_limit: inactivity time limit reached for JobId=6129035",
-			told(job.End, "6129035", none)),
-		line("its reservation ended", "Reservation ended for JobId=5", told(job.End, "5", none)),
+			endOfRun("6129035")),
+		line("its reservation ended", "Reservation ended for JobId=5", endOfRun("5")),
 		line("over its QOS's limit",
 			"JobId=5 timed out, the job is at or exceeds QOS normal's group max wall of 10 with 10",
-			told(job.End, "5", none)),
+			endOfRun("5")),
 		line("requeued by hand", "Requeuing JobId=16", told(job.Requeue, "16", none)),
 		line("requeued: node", "requeue job JobId=1 due to failure of node n01", told(job.Requeue, "1", none)),
 		line("requeued: launch failed", "_job_complete: requeue JobId=61 per user/system request",
 			told(job.Requeue, "61", none)),
-		line("node failed", "Killing JobId=17 on failed node n16", told(job.End, "17", none)),
+		line("node failed", "Killing JobId=17 on failed node n16", endOfRun("17")),
 		line("preempted, requeued", "preempted JobId=30 has been requeued to reclaim resources for JobId=31",
 			told(job.Requeue, "30", none)),
 		line("preempted, killed", "preempted JobId=32 has been killed to reclaim resources for JobId=31",
-			told(job.End, "32", none)),
+			endOfRun("32")),
 		line("preempted, not to be requeued", "slurm_job_preempt: preempted JobId=33 had to be killed",
-			told(job.End, "33", none)),
+			endOfRun("33")),
 		line("its dependency failed", "_kill_dependent: Job dependency can't be satisfied, cancelling JobId=14",
 			told(job.Cancel, "14", none)),
 		line("suspended", "_slurm_rpc_suspend(suspend) for 9_1 usec=384", told(job.Suspend, "9_1", none)),
@@ -140,7 +148,7 @@ func logGood() []formattest.Case {
 		line("past its deadline, since 24.05",
 			"_attempt_backfill: JobId=5 with time_min 10 exceeded deadline 2026-11-20T09:05:00 and cancelled",
 			told(job.Cancel, "5", none)),
-		line("node down at a restart", "Killing JobId=9_1(26) on DOWN node n16", told(job.End, "9_1", none)),
+		line("node down at a restart", "Killing JobId=9_1(26) on DOWN node n16", endOfRun("9_1")),
 		line("QOS changed", "_update_job: setting QOS to high for JobId=9_1(26)",
 			told(job.Update, "9_1", job.Attributes{QOS: "high"})),
 	}
@@ -234,6 +242,25 @@ func FuzzLog(f *testing.F) {
 // TestLogGolden parses lines of a real slurmctld 22.05.
 func TestLogGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Log(nil)), "testdata/slurmctld.log", "testdata/slurmctld.json")
+}
+
+// TestEndOfAJobThatMayHaveWaited proves that the end of an allocation that its user gave up does not show that it ran.
+// The lines are those of Slurm 22.05 for an salloc that was interrupted while it waited, and of a job that ended later.
+func TestEndOfAJobThatMayHaveWaited(t *testing.T) {
+	parser := slurm.Log(today).New(collector.Options{Cluster: "alpha", Location: berlin(t)})
+	var got []string
+	for _, msg := range []string{"_job_complete: JobId=5 WTERMSIG 126",
+		"_job_complete: JobId=5 cancelled by interactive user", "_job_complete: JobId=5 done",
+		"_job_complete: JobId=6 WEXITSTATUS 0", "_job_complete: JobId=6 done"} {
+		if err := parser.Parse([]byte(stamp+msg), func(ev job.Event) {
+			got = append(got, fmt.Sprint(ev.ID, " ", ev.Kind, " ", ev.Ran))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"5 end false", "6 end true"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // waysToWrite returns one message at 2026-11-20 09:00:00.636 in Berlin in all forms in which it may be written to a

@@ -23,7 +23,8 @@ type Live struct {
 	Start            time.Time // zero while it waits
 	Held             bool
 	Suspended        bool
-	Split            int // of an array: number of tasks that have become jobs of their own
+	Over             time.Time // zero, or the end of a job whose start is unknown
+	Split            int       // of an array: number of tasks that have become jobs of their own
 }
 
 // SnapshotConfig configures a Snapshot.
@@ -210,9 +211,9 @@ func (c *comparison) fresh(at time.Time) bool {
 // two snapshots. The end of a job that is not in the picture is reported only if the job ended since the previous
 // snapshot. The first snapshot reports such ends only if there is no log (Alone).
 func (c *comparison) ended(r *row) {
-	_, pictured := c.picture[r.id]
+	live, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
-	recent := !r.Times.End.Before(c.at.Add(-settle))
+	recent := !r.Times.End.Before(c.at.Add(-settle)) && live.Over.IsZero()
 	if recent { // the job is not gone until a later snapshot reports the end
 		c.present[r.id] = true
 	}

@@ -121,6 +121,28 @@ func TestSqueueColumns(t *testing.T) {
 	}
 }
 
+// TestSqueueOf2605 proves that a listing of a real Slurm 26.05.5 is read. Job 2 was submitted with --exclusive, job 3 with
+// --exclusive=user, job 4 with --oversubscribe, and job 5 to a partition with Exclusive=NODE.
+func TestSqueueOf2605(t *testing.T) {
+	run := func(_ context.Context, args []string) ([]byte, error) {
+		if args[len(args)-1] == "--version" {
+			return []byte("slurm 26.05.5\n"), nil
+		}
+		return from2605(t, "squeue.txt"), nil
+	}
+	a := slurm.NewSqueueCalls([]string{"squeue"}, run, alone()).Ask(t.Context(), time.Unix(1795938300, 0))
+	var whole []string
+	for _, ev := range a.Events {
+		if ev.Whole {
+			whole = append(whole, ev.ID)
+		}
+	}
+	slices.Sort(whole)
+	if a.Err != nil || a.Lines != 5 || len(a.Bad) > 0 || !slices.Equal(whole, []string{"2", "5"}) {
+		t.Errorf("whole nodes %v of %+v", whole, a)
+	}
+}
+
 // TestPartitionsOf2605 proves that exclusiveness of partitions is read from Slurm 26.05's new field, from scontrol and
 // from slurmrestd, and that both give the same queues. On the captured machine all partitions are shared. Two are made
 // exclusive by the words that Slurm 26.05 has for it.

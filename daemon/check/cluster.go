@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/config"
 )
 
@@ -56,12 +57,37 @@ func (c *checker) cluster(of *clusterReadings) {
 		c.add("cluster.procs", Failed, about, "set procs to the processors of the machine, or 0",
 			"procs is %d, but there is a job of %d: larger ones are bad lines", p, out.Largest)
 	}
+	c.slurmVersion(of)
 	for _, m := range out.Missing {
 		if m.Attribute == "time_limit" || m.Attribute == "size" {
 			c.add("cluster."+m.Attribute, Warning, about, "", "%.0f %% of the jobs have their %s: %s",
 				math.Floor(100*m.Share), strings.ReplaceAll(m.Attribute, "_", " "), m.Loses)
 		}
 	}
+}
+
+// slurmVersion reports the version of Slurm, whether starts are missing because of it, and whether it is newer than all
+// versions that are known.
+func (c *checker) slurmVersion(of *clusterReadings) {
+	if of.slurm == "" {
+		return
+	}
+	about := "cluster " + of.cluster.Name
+	has := func(format string) bool {
+		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })
+	}
+	if slurm.LogsNoBackfill(of.slurm) && has(slurm.LogName) && !has(config.FormatSqueue) && !has("slurm-jobcomp") {
+		c.add("cluster.starts", Warning, about, "add a source of format slurm-squeue, or set SlurmctldDebug=verbose and "+
+			"DebugFlags=HetJob in slurm.conf", "Slurm %s logs no starts by backfill at level info, and no other source has "+
+			"them: many waits will be unknown", of.slurm)
+	}
+	if slurm.Newer(of.slurm) {
+		c.add("cluster.version", Warning, about, "compare a few waits with sacct, and report differences: "+
+			"https://github.com/waitcast/waitcast/issues", "Slurm %s is newer than all versions that were tried "+
+			"(docs/formats/slurm.md): its log and commands may have changed", of.slurm)
+		return
+	}
+	c.add("cluster.version", OK, about, "", "Slurm %s", of.slurm)
 }
 
 // queues compares the configured queues with those in the logs, and finds the size of the largest job.
@@ -130,18 +156,18 @@ func (o *Cluster) suggest(of *clusterReadings) {
 	lacks := func(attribute string) bool {
 		return slices.ContainsFunc(o.Missing, func(m Missing) bool { return m.Attribute == attribute })
 	}
-	slurm := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool {
+	ofSlurm := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool {
 		return strings.HasPrefix(s.Format, "slurm-")
 	})
 	add := func(text string) { o.Suggestions = append(o.Suggestions, text) }
 	switch live := has("slurm-log") || has(config.FormatSqueue); {
-	case slurm && !live:
+	case ofSlurm && !live:
 		add("add a source of format slurm-squeue, or slurm-log: the present ones report jobs only when they are " +
 			"over, so that waiting jobs are unknown")
-	case slurm && !has(config.FormatSqueue) && (lacks("time_limit") || lacks("priority")):
+	case ofSlurm && !has(config.FormatSqueue) && (lacks("time_limit") || lacks("priority")):
 		add("add a source of format slurm-squeue: it reports limits, priorities and sizes of waiting jobs")
 	}
-	if slurm && !has(config.FormatFacts) {
+	if ofSlurm && !has(config.FormatFacts) {
 		add("add a source of format slurm-facts: it reports nodes, reservations, limits and the rules of priority")
 	}
 	if has("sge-accounting") && !has("sge-reporting") {
@@ -150,7 +176,7 @@ func (o *Cluster) suggest(of *clusterReadings) {
 	if has("lsf-acct") && !has("lsf-events") {
 		add("add a source of format lsf-events: lsf-acct reports jobs only when they are over")
 	}
-	if !slurm && of.cluster.Procs == 0 && len(of.cluster.Pools) == 0 {
+	if !ofSlurm && of.cluster.Procs == 0 && len(of.cluster.Pools) == 0 {
 		add("set procs of the cluster: until the machine was full once, it counts as smaller than it is")
 	}
 	if slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Start == "end" }) {

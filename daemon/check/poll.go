@@ -44,6 +44,9 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 		t.event(&answer.Events[i])
 		if f := answer.Events[i].Facts; f != nil {
 			text = facts(f, t)
+			if s.Format == config.FormatFacts {
+				of.slurm = cmp.Or(f.Version, of.slurm)
+			}
 		}
 	}
 	t.Running = t.kinds[job.Start]

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -86,8 +87,8 @@ type clusterReadings struct {
 	cluster  config.Cluster
 	jobs     map[string]*seen
 	formats  []string
-	anything bool // at least one source was read or polled without an error
-
+	anything bool   // at least one source was read or polled without an error
+	slurm    string // Slurm's version, "" if unknown
 }
 
 // trial is the trial reading of one source.
@@ -220,6 +221,9 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 		}
 	}
 	t.Seconds = time.Since(began).Seconds()
+	if p, ok := parser.(interface{ Version() string }); ok {
+		of.slurm = cmp.Or(of.slurm, p.Version())
+	}
 	c.finish(t, of)
 	return t
 }

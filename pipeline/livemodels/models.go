@@ -155,9 +155,9 @@ func (m *Models) change(c *changes.Change) error {
 		return m.submitted(c.After)
 	case changes.Updated, changes.Held, changes.Released, changes.Started:
 		return errors.Join(m.moved(c), m.completed(c.After))
-	// A used-up array has no lifetime, because its elements have records of their own; a lost end gives no lifetime
-	// either.
-	case changes.UsedUp, changes.Lost:
+	// A used-up array has no lifetime, because its elements have records of their own; a lost end and an unseen start
+	// give no lifetime either.
+	case changes.UsedUp, changes.Lost, changes.Unseen:
 		return m.without(c.Before)
 	case changes.Cancelled:
 		m.history.add(c.Before, c.Event.Time.Sub(c.Before.Order), neverRan)

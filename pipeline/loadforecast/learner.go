@@ -139,14 +139,14 @@ func (l *Learner) Observe(c *changes.Change, _ *cluster.State) {
 	case changes.Updated, changes.Held, changes.Released:
 		l.notify(notification{kind: notifyUpdated, before: c.Before, after: c.After})
 	case changes.Started:
-		if !c.Over {
+		if !c.Over || !c.Before.Over.IsZero() {
 			l.notify(notification{kind: notifyStarted, before: c.Before, after: c.After})
 		}
 	case changes.Cancelled, changes.UsedUp:
 		l.notify(notification{kind: notifyGone, before: c.Before})
 	case changes.Ended:
 		l.notify(notification{kind: notifyEnded, before: c.Before, at: c.EndTime()})
-	case changes.Lost: // the runtime is unknown
+	case changes.Lost, changes.Unseen: // the runtime is unknown
 		l.notify(notification{kind: notifyLost, before: c.Before})
 	}
 }

@@ -17,6 +17,8 @@ type SourceStatus struct {
 	Conditions []Condition
 	// InTurn is true for the log of one of several servers of the scheduler, if only one of them writes at a time.
 	InTurn bool
+	// HasStarts is true if the source reports ended jobs with their starts: a listing, or the records of accounting.
+	HasStarts bool
 	// LastLine is the time, by the daemon's clock, at which the source last delivered a line or a polled scheduler
 	// last answered. It is zero before the first line or answer.
 	LastLine time.Time
@@ -70,6 +72,9 @@ const (
 	// SetAside: records of a source have times ahead of the clock. They are used when the clock reaches these times.
 	// The condition ends when all are used, or a day after the newest of them was read.
 	SetAside ConditionName = "set_aside"
+	// StartsUnseen: jobs have ended whose start no source has reported. The condition ends a day after the last such
+	// job.
+	StartsUnseen ConditionName = "starts_unseen"
 )
 
 // Condition is a problem because of which the daemon cannot do all of its work. /readyz, the metrics, the page and the
@@ -114,6 +119,34 @@ func (c Condition) HidesSource() bool {
 
 // Harmless reports whether the daemon does all of its work despite the condition.
 func (c Condition) Harmless() bool { return c.Name == SourceStandby }
+
+// startsUnseen returns the condition StartsUnseen of a cluster, nil if it has none. The start of a job that has just
+// ended is missing for a moment if a source has it, see cluster.Job.Over.
+func (v *View) startsUnseen() *Condition {
+	since := v.UnseenAt
+	if v.At.Sub(since) > startsUnseenLasts {
+		since = time.Time{}
+	}
+	hasStarts := slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return s.HasStarts })
+	for _, j := range v.Queued {
+		if !j.Over.IsZero() && (!hasStarts || v.At.Sub(j.Over) > startsUnseenAfter) {
+			since = j.Over
+		}
+	}
+	if since.IsZero() {
+		return nil
+	}
+	return &Condition{Name: StartsUnseen, Cluster: v.Cluster, Since: since,
+		Reason: "jobs have ended whose starts no source has. Since Slurm 26.05 slurmctld.log has no starts by backfill " +
+			"at level info: add a source of format slurm-squeue, or set SlurmctldDebug=verbose and DebugFlags=HetJob"}
+}
+
+// startsUnseenAfter is how long a start may be missing in a cluster with a source that has it: two listings of the
+// default interval, and more. startsUnseenLasts is how long the condition lasts.
+const (
+	startsUnseenAfter = 90 * time.Second
+	startsUnseenLasts = 24 * time.Hour
+)
 
 // Unreadable returns the condition because of which no events come from the source, nil if there is none.
 func (s *SourceStatus) Unreadable() *Condition {

@@ -242,8 +242,8 @@ func (v *View) LoadForecasts() (made, failures int64) {
 // was read, or because the job is a task that left its array before it started.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
-// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then the condition of
-// its history. If another source replaces an unreadable one (see StandIn), its condition is SourceStandby.
+// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then those of its starts
+// and its history. If another source replaces an unreadable one (see StandIn), its condition is SourceStandby.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
@@ -262,6 +262,9 @@ func (v *View) Conditions() []Condition {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Condition) int { return cmp.Compare(a.Source, b.Source) })
+	if c := v.startsUnseen(); c != nil {
+		out = append(out, *c)
+	}
 	if c := v.Teaching.condition(); c != nil {
 		c.Cluster = v.Cluster
 		out = append(out, *c)

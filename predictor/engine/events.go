@@ -319,19 +319,28 @@ func (e *Engine) End(now float64, id uint64) {
 func (e *Engine) Gone(now float64, id uint64) {
 	now = e.tick(now)
 	if j := e.tracker.Jobs[id]; j != nil && j.Waits() {
-		e.drop(now, j)
+		e.drop(now, j, now)
 	}
 }
 
-// drop removes a waiting job.
-func (e *Engine) drop(now float64, j *track.Job) {
+// Unseen records that a waiting job has started and ended meanwhile, and that its start is unknown. The job is known to
+// have waited until the instant `waited`.
+func (e *Engine) Unseen(now float64, id uint64, waited float64) {
+	now = e.tick(now)
+	if j := e.tracker.Jobs[id]; j != nil && j.Waits() {
+		e.drop(now, j, math.Min(now, waited))
+	}
+}
+
+// drop removes a waiting job. Its wait was at least that until the instant `waited`.
+func (e *Engine) drop(now float64, j *track.Job, waited float64) {
 	e.pools.LearnEvent(pools.EndEvent, now, j)
 	e.retire(j, track.Left)
 	e.ensemble.Errors.Gone(j.ID)
 	e.ensemble.Early.Gone(j.ID)
 	j.UserState.Waiting.Add(j, -1)
 	e.ensemble.Advance(now)
-	e.ensemble.Cancelled(j.ID, now)
+	e.ensemble.Cancelled(j.ID, waited)
 	e.forget(j)
 }
 
@@ -343,7 +352,7 @@ func (e *Engine) Lost(now float64, id uint64) {
 	}
 	now = e.tick(now)
 	if j.Waits() {
-		e.drop(now, j)
+		e.drop(now, j, now)
 		return
 	}
 	e.pools.LearnEvent(pools.EndEvent, now, j)
