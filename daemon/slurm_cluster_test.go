@@ -100,7 +100,9 @@ func (c *slurmCluster) down() ([]byte, error) {
 
 // clusterScript returns the path of slurm-cluster, or of the program that runs it in the chroot of another version
 // (scripts/slurm-version).
-func clusterScript() string { return cmp.Or(os.Getenv("WAITCAST_SLURM_CLUSTER"), "../scripts/slurm-cluster") }
+func clusterScript() string {
+	return cmp.Or(os.Getenv("WAITCAST_SLURM_CLUSTER"), "../scripts/slurm-cluster")
+}
 
 func (c *slurmCluster) conf() string { return "SLURM_CONF=" + filepath.Join(c.dir, "slurm.conf") }
 
