@@ -127,6 +127,9 @@ func decodeChunk(chunk []byte) ([]Event, error) {
 	if chunk[0] <= endsFirst {
 		events = endsLast(events)
 	}
+	for i := range events {
+		events[i].EachText(job.Stored)
+	}
 	return events, d.end()
 }
 

@@ -172,6 +172,7 @@ func (r *reader) parse(record []byte) error {
 				r.cfg.zone())
 			return
 		}
+		ev.EachText(job.Printable)
 		r.events = append(r.events, ev)
 	})
 	if late != nil {

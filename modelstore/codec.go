@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/waitcast/waitcast/job"
 )
@@ -44,13 +43,11 @@ type payload struct {
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
-	// Raw replaces all texts of a log (texts) if one of them is not UTF-8, as some logs contain Latin-1. JSON would
-	// change such texts, and a replay would then give a different state than the live fold.
+	// Raw replaces all texts of a log (texts) in entries of versions before 0.2 with a text that is not UTF-8.
 	Raw [][]byte `json:"r,omitempty"`
 }
 
-// texts returns pointers to the payload's texts that come from a log. Their order is that of Raw, so new ones must be
-// added at the end.
+// texts returns pointers to the payload's texts that come from a log. Their order is that of Raw.
 func (p *payload) texts() []*string {
 	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason, &p.Settled, &p.Group,
 		&p.NodeNames, &p.After}
@@ -67,13 +64,6 @@ func EncodeEvent(ev *job.Event) ([]byte, error) {
 		Nice: ev.Nice, Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
 		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start),
 		End: nanos(ev.Times.End),
-	}
-	texts := p.texts()
-	if !allUTF8(texts) {
-		for _, s := range texts {
-			p.Raw = append(p.Raw, []byte(*s))
-			*s = ""
-		}
 	}
 	return json.Marshal(&p)
 }
@@ -109,7 +99,16 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start),
 		End: instant(p.End)}
 	ev.Live, ev.Derived = p.Live, p.Derived
+	ev.EachText(job.Stored)
 	return nil
+}
+
+// DecodeRow applies job.Stored to the texts of a row that was read from a store.
+func DecodeRow(r *Row) {
+	r.JobID, r.Queue = job.Stored(r.JobID), job.Stored(r.Queue)
+	if r.Parts != nil {
+		r.Parts.Settled = job.Stored(r.Parts.Settled)
+	}
 }
 
 // ParseKind returns the kind with a name that job.Kind.String returns. For another name the error wraps ErrCorrupt.
@@ -135,13 +134,4 @@ func instant(n *int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, *n).UTC()
-}
-
-func allUTF8(texts []*string) bool {
-	for _, s := range texts {
-		if !utf8.ValidString(*s) {
-			return false
-		}
-	}
-	return true
 }

@@ -84,6 +84,9 @@ type entry struct {
 	err    error // nil if the entry can be parsed
 }
 
+// column returns the value of a column in the form in which facts are kept.
+func (e *entry) column(key string) []byte { return printable(e.record(key)) }
+
 // eachRecord calls a function with every record. If the function returns an error, the record is refused. eachRecord
 // reports whether all entries could be parsed.
 type eachRecord func(do func(record) error) (complete bool)
@@ -166,7 +169,7 @@ func (p *part) take(entries []entry, a *source.Answer) error {
 		for _, e := range entries {
 			err := e.err
 			if err == nil {
-				err = do(e.record)
+				err = do(e.column)
 			}
 			if err == nil {
 				continue

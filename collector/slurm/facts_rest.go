@@ -106,7 +106,7 @@ func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte)
 // nil, for an object that the command does not print.
 func restRecord[T any](text []byte, columns func(o *T) map[string]string) (record, error) {
 	o := new(T)
-	if err := json.Unmarshal(text, o); err != nil {
+	if err := unmarshal(text, o); err != nil {
 		return nil, collector.Bad(collector.ReasonField, "", "%w", err)
 	}
 	values := columns(o)

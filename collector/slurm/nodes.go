@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/waitcast/waitcast/job"
 )
@@ -52,10 +51,10 @@ func namesOf(list []byte, nodes int) string {
 		return ""
 	}
 	names, err := nodesOf(list)
-	if text := strings.Join(names, ","); err == nil && utf8.ValidString(text) {
-		return text
+	if err != nil {
+		return ""
 	}
-	return ""
+	return strings.Join(names, ",")
 }
 
 // countRanges counts the nodes in "01-03,07]" and returns the length of that text, including the bracket. If the text

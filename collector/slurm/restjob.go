@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -82,7 +81,7 @@ func (j *restJob) id() string {
 // restJob converts a job to the fields of squeue, so that both are parsed in the same way.
 func (p *squeueParser) restJob(text []byte) (row, error) {
 	var j restJob
-	if err := json.Unmarshal(text, &j); err != nil {
+	if err := unmarshal(text, &j); err != nil {
 		return row{}, collector.Bad(collector.ReasonField, "", "%w", err)
 	}
 	shared, given := "OK", j.Given

@@ -6,7 +6,42 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/waitcast/waitcast/job"
 )
+
+// firstHidden is a character for private use. Together with the 127 after it, it stands for the bytes from 0x80 on.
+const firstHidden = 0x10ff00
+
+// unmarshal is json.Unmarshal for documents with names that are not UTF-8. json.Unmarshal replaces each byte that is
+// not UTF-8 by the same character, which makes different names equal.
+func unmarshal(text []byte, into any) error {
+	if utf8.Valid(text) {
+		return json.Unmarshal(text, into)
+	}
+	var hidden []byte
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError && size == 1 {
+			r = firstHidden + rune(text[0]) - utf8.RuneSelf
+		}
+		hidden, text = utf8.AppendRune(hidden, r), text[size:]
+	}
+	err := json.Unmarshal(hidden, into)
+	job.EachText(into, func(s string) string {
+		var b []byte
+		for _, r := range s {
+			if c := r - firstHidden + utf8.RuneSelf; c >= utf8.RuneSelf && c <= math.MaxUint8 {
+				b = append(b, byte(c))
+			} else {
+				b = utf8.AppendRune(b, r)
+			}
+		}
+		return string(b)
+	})
+	return err
+}
 
 // restNumber is a number in an answer of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. The
 // field set is false if there is no value or an infinite one.

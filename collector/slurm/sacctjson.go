@@ -154,7 +154,7 @@ func (p *sacctJSONParser) Parse(record []byte, emit func(job.Event)) error {
 		return nil
 	}
 	var j accountedJob
-	if err := json.Unmarshal(record, &j); err != nil {
+	if err := unmarshal(record, &j); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			return collector.Bad(collector.ReasonFormat, "", "%w", err)

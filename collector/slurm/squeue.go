@@ -204,7 +204,7 @@ func (p *squeueParser) row(line []byte) (row, error) {
 // job reads the fields of one job.
 func (p *squeueParser) job(fields [][]byte) (row, error) {
 	for i := range fields {
-		fields[i] = bytes.TrimSpace(fields[i])
+		fields[i] = printable(bytes.TrimSpace(fields[i]))
 	}
 	state, reason := string(fields[2]), string(fields[14])
 	r := row{phase: phaseOf(state), stopped: state == "SUSPENDED", blocked: blocked(state, reason)}
@@ -234,6 +234,14 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 		return row{}, err
 	}
 	return r, p.instants(&r, state, fields[10:14])
+}
+
+// printable applies job.Printable. Names that are compared with the picture, or with earlier facts, need it before.
+func printable(text []byte) []byte {
+	if bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '\\' }) {
+		return []byte(job.Printable(string(text)))
+	}
+	return text
 }
 
 // readNice reads the amount by which the priority of a job was lowered. It ignores the amount of a job that completes

@@ -65,6 +65,7 @@ func AskFacts(q FactsQuestion) Ask {
 				"first line %d: %w", len(r.Bad), r.Lines, r.Bad[0].Number, r.Bad[0].Err)}
 			return a
 		}
+		job.EachText(r.Facts, job.Printable)
 		if !told {
 			known, told = q.Known(), true
 		}

@@ -327,6 +327,7 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	for i := range batch.Lines {
 		line := &batch.Lines[i]
 		w, ok, err := parser.ParseWhole(line.Text)
+		w.Queue = job.Printable(w.Queue)
 		if offset := r.cfg.ClockOffset; offset != nil {
 			seconds := int64(*offset / time.Second)
 			w.Submit, w.Start, w.End = w.Submit-seconds, w.Start-seconds, w.End-seconds
@@ -386,6 +387,7 @@ func (r *Reader) parse(line *tail.Line, d *Delivery, now time.Time) {
 	}
 	err := r.parser.Parse(line.Text, func(ev job.Event) {
 		ev.Live = r.live
+		ev.EachText(job.Printable)
 		r.note(&ev)
 		if r.cfg.ClockOffset != nil {
 			ev.Shift(-*r.cfg.ClockOffset)

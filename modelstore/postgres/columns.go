@@ -212,4 +212,5 @@ func (r *rowScan) finish() {
 			Predicted: fromText(r.predicted.String), Settled: fromText(r.settled.String),
 		}
 	}
+	modelstore.DecodeRow(&r.row)
 }

@@ -162,6 +162,7 @@ func scanRow(ctx context.Context, rows *sql.Rows, sum *summer) (modelstore.Row, 
 	if sumRow(sum, &r, levels, quantiles, peers) != crc {
 		return r, damaged("the ledger's row of event %d fails its checksum", r.Seq)
 	}
+	modelstore.DecodeRow(&r)
 	return r, nil
 }
 
