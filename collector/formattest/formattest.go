@@ -65,6 +65,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("the line is not kept", s.testNotKept)
 	t.Run("truncated lines break nothing", s.testTruncated)
 	t.Run("mutated lines break nothing", s.testMutated)
+	t.Run("hostile texts break nothing", s.testHostile)
 	t.Run("size is limited by the machine", s.testMaxProcs)
 	t.Run("no line costs much memory", s.testWorst)
 	if s.AtWallClock != nil {
@@ -89,6 +90,9 @@ func Fuzz(f *testing.F, s Suite) {
 		f.Add([]byte(c.Line))
 	}
 	for _, line := range s.Header {
+		f.Add([]byte(line))
+	}
+	for _, line := range s.hostileLines() {
 		f.Add([]byte(line))
 	}
 	for _, line := range s.Worst {
