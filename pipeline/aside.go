@@ -240,10 +240,8 @@ func (p *Pipeline) setAside(
 			zap.String("source", d.Source.Name), zap.String("at", line.Path+lineNumber(line.Number)),
 			zap.String("problem", message))
 	}
-	batch.BadLines = append(batch.BadLines, modelstore.BadLine{
-		At: p.now(), Source: d.Source.Name, Path: line.Path, Line: line.Number,
-		Reason: collector.ReasonFuture, Message: message, Text: line.Text,
-	})
+	p.quarantine(d, &modelstore.BadLine{Path: line.Path, Line: line.Number, Reason: collector.ReasonFuture,
+		Message: message, Text: line.Text}, batch)
 }
 
 func lineNumber(n int64) string {

@@ -35,6 +35,7 @@ func (g *group) commit() error {
 	if err := g.p.saveClocks(&g.batch); err != nil {
 		return err
 	}
+	g.p.saveBad(&g.batch)
 	if err := g.p.commit(g.ctx, &g.batch); err != nil {
 		return err
 	}

@@ -73,8 +73,9 @@ func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 				err = g.commit()
 			}
 		})
-		if in.newest != nil {
-			g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: in.newest})
+		if cp := in.newest.checkpoint; cp != nil {
+			in.bad.commit(in.newest.bad)
+			g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: cp})
 		}
 		in.waiting = nil
 		if err == nil {

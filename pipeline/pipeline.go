@@ -150,8 +150,10 @@ type sourceState struct {
 	events       [cluster.Orphan + 1]prometheus.Counter // counters of events, by verdict
 	hold         *holdback                              // nil for a source whose lines are in the order of events
 	waiting      []pendingCheckpoint                    // checkpoints that must not be committed yet
-	newest       []byte                                 // the newest checkpoint, including those in waiting
-	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
+	newest       pendingCheckpoint                      // the newest checkpoint, including those in waiting
+	bad          openBad
+	badSaved     bool      // the store has hashes of bad lines
+	lastDelivery time.Time // when the last delivery came, by the machine's clock
 	status       readmodel.SourceStatus
 	clock        *eventClock // nil for a followed journal
 }
@@ -160,6 +162,7 @@ type sourceState struct {
 // holdback.
 type pendingCheckpoint struct {
 	event      uint64
+	bad        int // number of bad lines up to it, see openBad.count
 	checkpoint []byte
 }
 
@@ -412,7 +415,10 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	if decides {
 		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
-	p.quarantine(d, &g.batch)
+	for _, b := range d.Bad {
+		p.quarantine(d, &modelstore.BadLine{Path: b.Path, Line: b.Number, Reason: b.Reason, Message: b.Err.Error(),
+			Text: b.Text}, &g.batch)
+	}
 	// A reader that waits for CaughtUp must not get an older picture with it.
 	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
@@ -420,21 +426,13 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	if d.Checkpoint == nil { // another delivery has the rest of the same lines
 		return nil
 	}
-	in.newest = d.Checkpoint
+	if d.CaughtUp {
+		in.bad.readAgain()
+	}
 	if cp := in.checkpoint(d.Checkpoint); cp != nil {
 		g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: d.Source.Name, Data: cp})
 	}
 	return nil
-}
-
-// quarantine puts the bad lines of a delivery in quarantine.
-func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
-	for _, b := range d.Bad {
-		batch.BadLines = append(batch.BadLines, modelstore.BadLine{
-			At: p.now(), Source: d.Source.Name, Path: b.Path, Line: b.Number,
-			Reason: b.Reason, Message: b.Err.Error(), Text: b.Text,
-		})
-	}
 }
 
 // Storable returns an event in the form in which it is stored: times in UTC, long texts truncated. It returns an error
@@ -451,9 +449,7 @@ func Storable(ev job.Event) (job.Event, error) {
 // refuse puts an unusable event into the quarantine.
 func (p *Pipeline) refuse(d *source.Delivery, err error, batch *modelstore.Batch) {
 	p.metrics.BadLines.WithLabelValues(d.Source.Options.Cluster, d.Source.Name, collector.ReasonField).Inc()
-	batch.BadLines = append(batch.BadLines, modelstore.BadLine{
-		At: p.now(), Source: d.Source.Name, Reason: collector.ReasonField, Message: err.Error(),
-	})
+	p.quarantine(d, &modelstore.BadLine{Reason: collector.ReasonField, Message: err.Error()}, batch)
 }
 
 func (p *Pipeline) nextSeq() int64 {
@@ -488,10 +484,13 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 // now, nil if there is none. A checkpoint may be committed once all events before it have left the holdback. Lines
 // after it are read again after a restart; they are duplicates and change nothing.
 func (in *sourceState) checkpoint(cp []byte) []byte {
+	in.newest = pendingCheckpoint{bad: in.bad.count(), checkpoint: cp}
 	if in.hold == nil {
+		in.bad.commit(in.newest.bad)
 		return cp
 	}
-	in.waiting = append(in.waiting, pendingCheckpoint{event: in.hold.count, checkpoint: cp})
+	in.newest.event = in.hold.count
+	in.waiting = append(in.waiting, in.newest)
 	oldest := in.hold.oldest()
 	i := 0
 	for i < len(in.waiting) && in.waiting[i].event < oldest {
@@ -501,6 +500,7 @@ func (in *sourceState) checkpoint(cp []byte) []byte {
 		return nil
 	}
 	cp = in.waiting[i-1].checkpoint
+	in.bad.commit(in.waiting[i-1].bad)
 	in.waiting = slices.Delete(in.waiting, 0, i)
 	return cp
 }

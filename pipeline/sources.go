@@ -19,6 +19,7 @@ func (p *Pipeline) addSource(s source.Config) {
 	in := &sourceState{cluster: s.Options.Cluster, status: readmodel.SourceStatus{Name: s.Name,
 		Since: p.now(), InTurn: s.Format.InTurn, HasStarts: s.Format.Lists || s.Format.AtEnd}}
 	in.clock = p.newClock(s)
+	in.bad, in.badSaved = newOpenBad(p.saved[badKey(s.Name)]), len(p.saved[badKey(s.Name)]) > 0
 	for v := range in.events {
 		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())
 	}
