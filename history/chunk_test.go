@@ -56,6 +56,20 @@ func TestChunks(t *testing.T) {
 	})
 }
 
+// TestChunkOfOldVersion proves that texts which versions before 0.2 stored unchanged are made printable.
+func TestChunkOfOldVersion(t *testing.T) {
+	old := job.Attributes{Queue: "caf\xe9", User: `caf\xe9`, Name: "a\x00"}
+	chunk, err := EncodeChunk([]Event{{Event: job.Event{Kind: job.Submit, ID: "1", Attributes: old}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decoded(chunk)
+	want := job.Attributes{Queue: `caf\xe9`, User: `caf\xe9`, Name: `a\x00`}
+	if err != nil || len(got) != 1 || got[0].Attributes != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestChunkStops proves that an error of the function that takes the events ends the decoding.
 func TestChunkStops(t *testing.T) {
 	chunk, err := EncodeChunk(make([]Event, 3))

@@ -34,7 +34,8 @@ func TestEventsSurviveTheDisk(t *testing.T) {
 func drawEvent(rt *rapid.T) Event {
 	number := func(name string) int { return rapid.IntRange(0, 1<<40).Draw(rt, name) }
 	text := func(name string) string {
-		return rapid.OneOf(rapid.SampledFrom([]string{"", "batch", "ann"}), rapid.String()).Draw(rt, name)
+		return rapid.OneOf(rapid.SampledFrom([]string{"", "batch", "ann"}),
+			rapid.Map(rapid.String(), job.Printable)).Draw(rt, name)
 	}
 	at := func(name string) time.Time {
 		if rapid.Bool().Draw(rt, name+" unknown") {

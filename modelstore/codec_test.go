@@ -95,6 +95,24 @@ func TestEventFormat(t *testing.T) {
 	}
 }
 
+// TestEventOfOldVersion proves that an event with texts that are not UTF-8, or have control characters, gets printable
+// texts. Versions before 0.2 stored such texts. The first payload is one that 0.1.0 wrote.
+func TestEventOfOldVersion(t *testing.T) {
+	for stored, want := range map[string]job.Attributes{
+		`{"v":1,"p":4,"r":["d29yaw==","bfxsbGVy","Y2Fm6Q==","","QXVzd2VydHVuZ19m/HI=","","","","Zw==","",""]}`: {
+			Procs: 4, Queue: "work", User: `m\xfcller`, Account: `caf\xe9`, Name: `Auswertung_f\xfcr`, Group: "g"},
+		`{"v":1,"n":"a\u0000b\u001b[m","u":"\\xff"}`: {Name: `a\x00b\x1b[m`, User: `\xff`},
+	} {
+		got := job.Event{ID: "1"}
+		if err := modelstore.DecodeEvent([]byte(stored), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(job.Event{ID: "1", Attributes: want}, got); diff != "" {
+			t.Errorf("%s: %s", stored, diff)
+		}
+	}
+}
+
 // TestEventDamaged proves that damage and a newer version cause different errors.
 func TestEventDamaged(t *testing.T) {
 	var ev job.Event

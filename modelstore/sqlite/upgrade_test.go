@@ -58,7 +58,7 @@ func oldEntries(version int) []oldEntry {
 			}),
 		// Because one text is not valid UTF-8, the list r has the five texts that an event had in version 1, in base64.
 		entry(3, job.Submit, "2.kth", 30, `{"v":1,"p":1,"r":["YmF0Y2g=","bfxsbGVy","","",""]}`, func(e *job.Event) {
-			e.Attributes = job.Attributes{Queue: "batch", User: "m\xfcller", Procs: 1}
+			e.Attributes = job.Attributes{Queue: "batch", User: `m\xfcller`, Procs: 1}
 		}),
 		entry(4, job.Update, "2.kth", 40, `{"v":1,"p":2}`, func(e *job.Event) { e.Procs = 2 }),
 		entry(5, job.Update, "2.kth", 50, `{"v":1,"p":4}`, func(e *job.Event) { e.Procs = 4 }),

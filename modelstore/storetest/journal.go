@@ -26,7 +26,7 @@ func emptyStore(t *testing.T, p Place) {
 }
 
 // journalRoundTrip proves that every field of an event is returned unchanged. It uses an event with all fields, an
-// event with no optional field, texts that are not UTF-8, and the earliest and latest instants.
+// event with no optional field, texts with odd characters, and the earliest and latest instants.
 func journalRoundTrip(t *testing.T, p Place) {
 	full := MakeEntry(1)
 	full.Event.Attempt, full.Event.Live, full.Event.Derived = 3, true, true
@@ -35,7 +35,7 @@ func journalRoundTrip(t *testing.T, p Place) {
 	bare := modelstore.Entry{Seq: 2,
 		Event: job.Event{Kind: job.Requeue, Cluster: "c", ID: "7[12]", Time: time.Unix(0, 0).UTC()}}
 	raw := MakeEntry(3)
-	raw.Event.Name, raw.Event.User = "Auswertung_f\xfcr_\x00\"<&>\u2028", "müller"
+	raw.Event.Name, raw.Event.User = job.Printable("Auswertung_f\xfcr_\x00\"<&>\u2028"), "müller"
 	first, last := MakeEntry(4), MakeEntry(5)
 	first.Event.Time, last.Event.Time = modelstore.MinTime(), modelstore.MaxTime()
 	last.Event.TimeLimit = math.MaxInt64
