@@ -87,8 +87,8 @@ func TestEachText(t *testing.T) {
 	var ev, same job.Event
 	fill := func(string) string { return "t" }
 	job.EachText(&ev, func(string) string { t.Fatal("an empty text was passed"); return "" })
-	for _, text := range []*string{&ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.NodeNames, &ev.GPUType,
-		&ev.Reason, &ev.Group, &ev.After, &ev.Settled} {
+	for _, text := range []*string{&ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.NodeNames,
+		&ev.GPUType, &ev.Reason, &ev.Group, &ev.After, &ev.Settled} {
 		*text = "s"
 	}
 	same = ev

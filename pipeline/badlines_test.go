@@ -26,7 +26,8 @@ func TestBadLinesAreQuarantinedOnce(t *testing.T) {
 	}
 	bad := func(texts ...string) (lines []source.BadLine) {
 		for _, text := range texts {
-			lines = append(lines, source.BadLine{Reason: collector.ReasonFormat, Err: errors.New("bad"), Text: []byte(text)})
+			lines = append(lines,
+				source.BadLine{Reason: collector.ReasonFormat, Err: errors.New("bad"), Text: []byte(text)})
 		}
 		return lines
 	}
@@ -44,7 +45,8 @@ func TestBadLinesAreQuarantinedOnce(t *testing.T) {
 	}
 	want := [][]string{{"a", "", "b", "b"}, {}, {"c", "b", "b"}}
 	for i, life := range lives {
-		p := mustNew(New(testConfig(), store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(prometheus.NewRegistry())))
+		p := mustNew(New(testConfig(), store, func() time.Time { return at(0) }, zap.NewNop(),
+			NewMetrics(prometheus.NewRegistry())))
 		if err := p.Restore(t.Context(), "f"); err != nil {
 			t.Fatal(err)
 		}
