@@ -19,6 +19,7 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/page"
 	"github.com/waitcast/waitcast/api/reference"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // defaultWatchers is the default of Options.Watchers. Each watching client takes a connection and about 20 kB.
@@ -28,6 +29,9 @@ const defaultWatchers = 2000
 func New(views Views, opts Options) *Server {
 	if opts.WasReady == nil {
 		opts.WasReady = new(atomic.Bool)
+	}
+	if opts.Restoring == nil {
+		opts.Restoring = func() *readmodel.Condition { return nil }
 	}
 	watchers := cmp.Or(opts.Watchers, defaultWatchers)
 	s := &Server{
@@ -40,7 +44,7 @@ func New(views Views, opts Options) *Server {
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.watchers = ask.NewWatchers(s.ask, watchers, s.metrics.watch)
 	opts.Registry.MustRegister(newViewCollector(s))
-	mux := &routes{ServeMux: http.NewServeMux(), expensive: s.serveExpensive}
+	mux := &routes{ServeMux: http.NewServeMux(), expensive: s.serveExpensive, restoring: opts.Restoring}
 	s.body = &mux.body
 	s.Configure(opts.StaleAfter, opts.MostBody)
 	s.describe(mux, s.operations(mux))

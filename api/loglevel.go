@@ -26,7 +26,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 		return
 	}
 	register(a, huma.Operation{
-		OperationID: "get-log-level", Method: http.MethodGet, Path: "/v1/log-level", Security: adminOnly(),
+		OperationID: "get-log-level", Method: http.MethodGet, Path: logLevelPath, Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "The daemon's log level",
 		Errors:      []int{http.StatusUnauthorized},
@@ -34,7 +34,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 		return &logLevelOutput{"no-store", s.opts.Admin.LogLevel.Level()}, nil
 	})
 	register(a, huma.Operation{
-		OperationID: "put-log-level", Method: http.MethodPut, Path: "/v1/log-level", Security: adminOnly(),
+		OperationID: "put-log-level", Method: http.MethodPut, Path: logLevelPath, Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "Change the daemon's log level for some time",
 		Errors:      []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
@@ -46,6 +46,9 @@ func (s *Server) registerLogLevel(a huma.API) {
 		return &logLevelOutput{"no-store", level}, nil
 	})
 }
+
+// logLevelPath is the path of the level of the log.
+const logLevelPath = "/v1/log-level"
 
 // goroutinesPath is the path of the stacks of the process: functions, files and lines of the program, and no data.
 const goroutinesPath = "/v1/goroutines"

@@ -54,6 +54,9 @@ type Options struct {
 	// WasReady is set once the daemon was ready. It may be kept from one server to the next, so that the daemon stays
 	// ready when it is reloaded. Nil means a new one.
 	WasReady *atomic.Bool
+	// Restoring returns the condition of a daemon whose state is not restored yet, else nil. While there is such a
+	// condition, questions are refused with it. Nil means that the state is restored.
+	Restoring func() *readmodel.Condition
 	// MostBody bounds the bytes of a request's body; 0 means 1 MiB.
 	MostBody int64
 }

@@ -84,6 +84,9 @@ func problemOf(err error) *problem {
 	return nil
 }
 
+// noForecastTitle is the title of problems of the type wire.ProblemNoForecast.
+const noForecastTitle = "No forecast possible"
+
 // refusalProblem converts the refusal of a use case to an HTTP problem.
 func refusalProblem(r *ask.Refusal) *problem {
 	status := http.StatusServiceUnavailable
@@ -101,7 +104,7 @@ func refusalProblem(r *ask.Refusal) *problem {
 		out.Type = wire.ProblemParameter
 	}
 	if r.Reason != "" {
-		out.Type, out.Title = wire.ProblemNoForecast, "No forecast possible"
+		out.Type, out.Title = wire.ProblemNoForecast, noForecastTitle
 	}
 	return out
 }

@@ -63,10 +63,12 @@ func (s *Server) health() wire.Health {
 	reading := slices.ContainsFunc(conditions, func(c readmodel.Condition) bool {
 		return c.Name == readmodel.SourceReading
 	})
-	nothing := nothingReadAnywhere(s.views.Views())
-	if nothing != nil {
+	restoring := s.opts.Restoring() != nil
+	switch nothing := nothingReadAnywhere(s.views.Views()); {
+	case restoring:
+	case nothing != nil:
 		conditions = append(conditions, *nothing)
-	} else if !reading {
+	case !reading:
 		s.opts.WasReady.Store(true)
 	}
 	out := wire.Health{Status: wire.Ready, Conditions: []wire.Condition{}, Stale: []wire.StaleCluster{},

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // These paths have special handling: the body of the first is read while it arrives, and the others stream answers
@@ -41,6 +43,7 @@ type routes struct {
 	body     atomic.Int64 // maximum bytes of a body
 	// expensive serves the requests for which isExpensive is true.
 	expensive func(w http.ResponseWriter, r *http.Request, next http.Handler)
+	restoring func() *readmodel.Condition // see Options.Restoring
 }
 
 // HandleFunc implements humago.Mux.
@@ -61,6 +64,12 @@ func (m *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.nothing(w, r, handler)
 		return
 	}
+	if needsState(r.URL.Path) {
+		if c := m.restoring(); c != nil {
+			refuseRestoring(w, c)
+			return
+		}
+	}
 	if (r.Method == http.MethodPost || r.Method == http.MethodPut) && r.URL.Path != importPath {
 		if p := m.read(w, r); p != nil {
 			access.WriteProblem(w, p)
@@ -72,6 +81,29 @@ func (m *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.ServeMux.ServeHTTP(w, r) // the mux itself sets the values of the pattern
+}
+
+// needsState reports whether the answers at a path depend on the state of the clusters.
+func needsState(path string) bool {
+	switch path {
+	case healthPath, logLevelPath, goroutinesPath:
+		return false
+	}
+	return strings.HasPrefix(path, "/v1/")
+}
+
+// restoringRetry is the time, in seconds, after which a client may repeat a question that came before the state was
+// restored.
+const restoringRetry = 10
+
+// refuseRestoring answers a question that came before the state is restored.
+func refuseRestoring(w http.ResponseWriter, c *readmodel.Condition) {
+	w.Header().Set("Retry-After", strconv.Itoa(restoringRetry))
+	w.Header().Set("Cache-Control", "no-store")
+	access.WriteProblem(w, &wire.Problem{
+		Type: wire.ProblemNoForecast, Title: noForecastTitle, Status: http.StatusServiceUnavailable,
+		Detail: c.String(), Reason: string(c.Name), Hint: "ask again later: the daemon answers once its state is restored",
+	})
 }
 
 // read replaces the body of a request by its content, which it reads as a whole. It returns a problem if the body is

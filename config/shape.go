@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,6 +46,28 @@ func (c *Config) WithShape(data []byte) (*Config, error) {
 	shaped := *c
 	shaped.Clusters, shaped.Models = s.Clusters, s.Models
 	return &shaped, nil
+}
+
+// ChangedShape returns the keys with EffectRebuild whose values differ from those that MarshalShape once encoded, in the
+// form of ReloadPlan.Keys. It does not compare the sources, which data does not have.
+func (c *Config) ChangedShape(data []byte) ([]string, error) {
+	old, err := c.WithShape(data)
+	if err != nil {
+		return nil, err
+	}
+	present, err := c.MarshalShape()
+	if err != nil {
+		return nil, err
+	}
+	next, err := c.WithShape(present)
+	if err != nil {
+		return nil, err
+	}
+	all := Reference()
+	return slices.DeleteFunc(PlanReload(old, next).Keys, func(key string) bool {
+		i := slices.IndexFunc(all, func(k Key) bool { return k.Key == key })
+		return i >= 0 && all[i].Effect != EffectRebuild // a list that has become longer or shorter is no key
+	}), nil
 }
 
 // localName returns the name of the machine's zone in the zone database, for use on another machine. If that name is

@@ -28,6 +28,8 @@ type collectingCore struct {
 	stopLease context.CancelFunc
 	metrics   *pipeline.Metrics
 	pipeline  *pipeline.Pipeline
+	// rebuildReason says what is different from the last start, if that may change the shape of the state.
+	rebuildReason string
 
 	tailMetrics *tail.Metrics
 	pollMetrics *source.PollMetrics
@@ -44,19 +46,27 @@ type collectingCore struct {
 	abandon     context.CancelFunc // stops the writer before it has finished its work
 }
 
-// start implements core.
-func (c *collectingCore) start(ctx context.Context) error {
+// open implements core.
+func (c *collectingCore) open(ctx context.Context) error {
 	return c.steps.start(ctx,
 		step{name: "data folder", start: c.makeDataFolder},
 		step{name: "database", start: c.openDatabase, stop: c.closeDatabase},
 		step{name: "lease", start: c.takeLease, stop: c.leaveLease},
 		step{name: "database check", start: c.checkDatabase},
+		step{name: "configuration of the last start", start: c.publishShape},
 		step{name: "pipeline", start: c.makePipeline, stop: c.closePipeline},
-		step{name: "saved state", start: c.restore},
+		step{name: "HTTP interface", start: c.openWeb},
+	)
+}
+
+// restore implements core.
+func (c *collectingCore) restore(ctx context.Context) error {
+	return c.steps.start(ctx,
+		step{name: "saved state", start: c.restoreState},
 		step{name: "sources", start: c.openSources, stop: c.closeSources},
 		step{name: "imports", start: c.openImports, stop: c.closeImports},
-		step{name: "HTTP interface", start: c.openWeb},
 		step{name: "writer", start: c.startWriter, stop: c.stopWriter},
+		step{start: c.endRestore},
 	)
 }
 
@@ -110,7 +120,7 @@ func (c *collectingCore) makePipeline(context.Context) error {
 	c.tailMetrics, c.pollMetrics = tail.NewMetrics(c.registry), source.NewPollMetrics(c.registry)
 	c.unknown = c.newUnknownLines()
 	cfg := c.pipelineConfig(c.cfg)
-	cfg.Noticed = c.noticed()
+	cfg.Noticed, cfg.RebuildReason = c.noticed(), c.rebuildReason
 	var err error
 	c.pipeline, err = pipeline.New(cfg, c.store, c.opts.Now, c.opts.Log, c.metrics)
 	c.pipelines = []*pipeline.Pipeline{c.pipeline}
@@ -123,7 +133,7 @@ func (c *collectingCore) closePipeline() error {
 	return nil
 }
 
-func (c *collectingCore) restore(ctx context.Context) error {
+func (c *collectingCore) restoreState(ctx context.Context) error {
 	return c.pipeline.Restore(ctx, c.cfg.Fingerprint())
 }
 

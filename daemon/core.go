@@ -16,21 +16,28 @@ import (
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // core is the part of a daemon that owns the database and the state in memory. There are two kinds. A collectingCore
-// reads logs and writes. A servingCore follows the journal of another daemon. A core works after start. After drain
+// reads logs and writes. A servingCore follows the journal of another daemon. A core works after open and restore. After drain
 // it neither reads nor writes, and it answers requests from the last published view. A core must not be used once its
 // webAPI is closed.
 type core interface {
-	// start starts the core. On error it undoes everything; the error names the step that failed.
-	start(ctx context.Context) error
+	// open opens the database and the part that answers requests. Until restore is done, that part answers only what
+	// needs no state. On error open undoes everything; the error names the step that failed.
+	open(ctx context.Context) error
+	// restore restores the state and starts all further work. It is called after open. On error it undoes everything,
+	// what open did too.
+	restore(ctx context.Context) error
 	// web returns the part that answers requests about forecasts, health, metrics and imports. The part stays the
 	// same as long as the core exists.
 	web() *webAPI
 	// reloadSources applies a configuration that differs from the present one only in keys of config.EffectSources, and
 	// in keys whose effect needs less work. The state is kept. After an error nothing has changed.
 	reloadSources(ctx context.Context, cfg *config.Config) error
+	// restoring returns the condition of a core whose state is not restored yet, nil for any other.
+	restoring() *readmodel.Condition
 	// failed returns the channel that receives an error if the core cannot continue.
 	failed() <-chan error
 	// idle returns how long the core has not done work that is due. It returns 0 while the core waits for a database
@@ -45,6 +52,8 @@ type coreParts struct {
 	cfg        *config.Config
 	opts       Options
 	steps      lifecycle
+	opened     time.Time   // by the injected clock
+	restored   atomic.Bool // the state is restored
 	registry   *prometheus.Registry
 	collecting prometheus.Gauge
 	api        *webAPI
@@ -56,7 +65,7 @@ type coreParts struct {
 
 func newCoreParts(cfg *config.Config, opts Options, own []prometheus.Collector) *coreParts {
 	c := &coreParts{
-		cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failure: make(chan error, 1),
+		cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failure: make(chan error, 1), opened: opts.Now(),
 		collecting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waitcast_collecting",
 			Help: "1 if this daemon reads the logs, 0 if it answers from data that another one collects.",
@@ -78,6 +87,25 @@ func (c *coreParts) makeDataFolder(context.Context) error {
 	if err := os.MkdirAll(c.cfg.DataDir, 0o750); err != nil {
 		return fmt.Errorf("data_dir: %w", err)
 	}
+	return nil
+}
+
+// restoring implements core.
+func (c *coreParts) restoring() *readmodel.Condition {
+	if c.restored.Load() {
+		return nil
+	}
+	for _, p := range c.pipelines {
+		if condition := p.Restoring(); condition != nil {
+			return condition
+		}
+	}
+	return &readmodel.Condition{Name: readmodel.StateRestoring, Reason: "reading the saved state", Since: c.opened}
+}
+
+// endRestore is the last step of restore.
+func (c *coreParts) endRestore(context.Context) error {
+	c.restored.Store(true)
 	return nil
 }
 
@@ -123,7 +151,7 @@ func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api
 	if err != nil {
 		return err
 	}
-	views = configuredViews{views, c.opts.refused}
+	views = coreViews{views, c}
 	w := &webAPI{opts: c.opts, registry: c.registry, views: views, stores: stores, guard: guard}
 	admin := &api.Admin{Import: take, Quarantine: w.quarantine}
 	if c.opts.Level != nil {
@@ -133,7 +161,8 @@ func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api
 		Version: c.opts.Version, StaleAfter: c.cfg.StaleAfter, Now: c.opts.Now, Registry: c.registry, Log: c.opts.Log,
 		SimulatedSpeed: c.opts.SimulatedSpeed,
 		Accuracy:       w.accuracy, History: w.history, Recent: w.recent, Guard: guard, WasReady: c.opts.wasReady,
-		MostBody: int64(c.cfg.Limits.Body), Admin: admin,
+		Restoring: c.restoring,
+		MostBody:  int64(c.cfg.Limits.Body), Admin: admin,
 	})
 	c.api = w
 	return nil

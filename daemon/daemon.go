@@ -53,19 +53,20 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failure: make(chan error, 1), unwatch: func() {}}
 }
 
-// Start opens the database, restores the state, and begins to read the logs and to answer requests. After an error
-// everything is undone; the error names the step that failed. If another process has the database open, the error is a
-// *sqlite.LockedError.
+// Start opens the database and begins to answer requests. Then it restores the state, which may take minutes, and
+// begins to read the logs. After an error everything is undone; the error names the step that failed. If another
+// process has the database open, the error is a *sqlite.LockedError.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	err := d.steps.start(ctx,
 		step{name: "limits", start: d.makeBound},
-		step{start: d.startCore, stop: d.stopCore},
+		step{start: d.openCore, stop: d.stopCore},
 		step{name: "listen", start: d.openListener, stop: d.closeListener},
-		step{name: "watch", start: d.watchCore, stop: d.stopWatching},
 		step{name: "HTTP server", start: d.startServer, stop: d.stopServer},
 		step{name: "socket", start: d.openLocal, stop: d.closeLocal},
+		step{start: d.restoreCore},
+		step{name: "watch", start: d.watchCore, stop: d.stopWatching},
 	)
 	if err == nil {
 		d.reloads.succeeded(time.Now())
@@ -84,9 +85,9 @@ func (d *Daemon) makeBound(context.Context) error {
 	return nil
 }
 
-// startCore starts the first core.
-func (d *Daemon) startCore(ctx context.Context) error {
-	c, err := d.newCore(ctx, d.cfg)
+// openCore opens the first core and puts it into use.
+func (d *Daemon) openCore(ctx context.Context) error {
+	c, err := openCore(ctx, d.cfg, d.opts, d.ownMetrics()...)
 	if err != nil {
 		return err
 	}
@@ -94,11 +95,26 @@ func (d *Daemon) startCore(ctx context.Context) error {
 	return nil
 }
 
+// restoreCore restores the state of the first core.
+func (d *Daemon) restoreCore(ctx context.Context) error { return d.core().restore(ctx) }
+
 func (d *Daemon) stopCore() error { return d.core().drain() }
 
-// newCore creates and starts a core. It passes to the core the metrics that outlive cores.
+// newCore creates a core that can replace the one in use.
 func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (core, error) {
-	return startCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
+	c, err := openCore(ctx, cfg, d.opts, d.ownMetrics()...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.restore(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// ownMetrics returns the metrics that outlive cores.
+func (d *Daemon) ownMetrics() []prometheus.Collector {
+	return append(d.reloads.collectors(), d.bound.Collectors()...)
 }
 
 // core returns the core that is in use. It returns nil before the start.

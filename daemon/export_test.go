@@ -34,3 +34,6 @@ func Pipeline(d *Daemon) *pipeline.Pipeline { return d.core().(*collectingCore).
 
 // Server returns a daemon's HTTP server.
 func Server(d *Daemon) *http.Server { return d.frontend.Load().server }
+
+// StartLine returns the status that the daemon reports to systemd during its start.
+func StartLine(d *Daemon) string { return d.startLine() }

@@ -29,9 +29,6 @@ func (c *collectingCore) takeLease(ctx context.Context) error {
 			c.fail(err)
 		}
 	})
-	if err := c.publishShape(ctx); err != nil {
-		return errors.Join(err, c.leaveLease())
-	}
 	c.opts.Log.Info("collecting",
 		zap.String("space", c.shared.Space()), zap.String("holder", lease.Holder()), zap.Int64("lease", lease.Epoch()))
 	return nil
@@ -53,17 +50,4 @@ func (c *collectingCore) differs(ctx context.Context, held *postgres.HeldError) 
 		return err
 	}
 	return &OtherConfigError{Space: held.Space, Holder: held.Holder}
-}
-
-// publishShape stores the fields of the configuration that other daemons need to follow the journal.
-func (c *collectingCore) publishShape(ctx context.Context) error {
-	shape, err := c.cfg.MarshalShape()
-	if err != nil {
-		return err
-	}
-	old, err := c.shared.Meta(ctx, shapeKey)
-	if err != nil || old == string(shape) {
-		return err
-	}
-	return c.shared.SetMeta(ctx, shapeKey, string(shape))
 }

@@ -44,6 +44,16 @@ func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	return response.Body.Close()
 }
 
+// startLine describes what the daemon does during its start.
+func (d *Daemon) startLine() string {
+	if c := d.core(); c != nil {
+		if condition := c.restoring(); condition != nil {
+			return condition.String()
+		}
+	}
+	return "starting"
+}
+
 // statusLine describes what the daemon is doing now. "systemctl status" shows the line.
 func (d *Daemon) statusLine() string {
 	conditions := d.core().web().views.Conditions()

@@ -28,7 +28,7 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 		file = newFileWatch(cfg.File)
 	}
 	manager := systemd.New(d.opts.Log)
-	err := manager.Start("restoring the saved state", func() error { return d.Start(ctx) })
+	err := manager.Start(d.startLine, func() error { return d.Start(ctx) })
 	switch {
 	case err != nil && ctx.Err() != nil: // a start that was cancelled is no failure
 		d.opts.Log.Info("stopped while starting", zap.NamedError("start", err))

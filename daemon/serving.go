@@ -48,13 +48,28 @@ type servingCore struct {
 	unfollow context.CancelFunc
 }
 
-// start implements core.
-func (c *servingCore) start(ctx context.Context) error {
+// open implements core.
+func (c *servingCore) open(ctx context.Context) error {
 	return c.steps.start(ctx,
 		step{name: "data folder", start: c.makeDataFolder},
 		step{name: "spaces", start: c.openSpaces},
 		step{name: "HTTP interface", start: c.openWeb},
+	)
+}
+
+// restore implements core.
+func (c *servingCore) restore(ctx context.Context) error {
+	for _, s := range c.spaces {
+		if err := c.steps.start(ctx, step{
+			name:  "saved state of space " + s.name,
+			start: func(ctx context.Context) error { return s.pipeline.Restore(ctx, s.fingerprint) },
+		}); err != nil {
+			return err
+		}
+	}
+	return c.steps.start(ctx,
 		step{name: "followers", start: c.follow, stop: c.stopFollowing},
+		step{start: c.endRestore},
 	)
 }
 
@@ -96,7 +111,7 @@ func (c *servingCore) spaceNames(ctx context.Context) ([]string, error) {
 	return postgres.Spaces(ctx, c.cfg.Store.URL)
 }
 
-// openSpace restores the state of a space. It returns nil if the space's collector has not started yet.
+// openSpace opens a space. It returns nil if the space's collector has not started yet.
 func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipeline.Metrics) (*servedSpace, error) {
 	store, err := postgres.Open(ctx, c.cfg.Store.URL, postgres.Options{Space: name, ReadOnly: true, Log: c.opts.Log})
 	if err != nil {
@@ -125,16 +140,11 @@ func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipel
 	if s.pipeline, err = pipeline.New(shaped, store, c.opts.Now, c.opts.Log, metrics); err != nil {
 		return nil, err
 	}
-	return s, c.steps.start(ctx,
-		step{name: "pipeline of space " + name, stop: func() error {
-			s.pipeline.Close()
-			s.pipeline.Release()
-			return nil
-		}},
-		step{name: "saved state of space " + name, start: func(ctx context.Context) error {
-			return s.pipeline.Restore(ctx, s.fingerprint)
-		}},
-	)
+	return s, c.steps.start(ctx, step{name: "pipeline of space " + name, stop: func() error {
+		s.pipeline.Close()
+		s.pipeline.Release()
+		return nil
+	}})
 }
 
 // unique reports whether no other space has a cluster with the same name as a cluster of this space. Requests

@@ -15,6 +15,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -89,7 +90,12 @@ func (c *collectingCore) read(ctx context.Context, from *openReader) {
 	from.awaitOthers(ctx)
 	log, r := newLineLogger(c.opts.Log), from.reader
 	for {
-		delivery, err := r.Next(ctx)
+		var delivery *source.Delivery
+		var err error
+		if caught := panics.Catch(func() { delivery, err = r.Next(ctx) }); caught != nil {
+			c.pipeline.Stop(ctx.Done(), from.config.Options.Cluster, caught)
+			return
+		}
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
 				c.fail(err)

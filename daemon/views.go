@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/pipeline"
@@ -15,16 +14,29 @@ import (
 // published is another name of api.Views. A struct that embeds it can have the method Views.
 type published = api.Views
 
-// configuredViews are views whose conditions include the condition of the configuration.
-type configuredViews struct {
+// coreViews are the views of a core. Their conditions include those of the core's start and of the configuration.
+type coreViews struct {
 	published
-	refused *atomic.Pointer[readmodel.Condition] // refused holds nil while the configuration file is in force
+	core *coreParts
+}
+
+// Views implements api.Views. There are no views until the state is restored.
+func (v coreViews) Views() []*readmodel.View {
+	if !v.core.restored.Load() {
+		return nil
+	}
+	return v.published.Views()
 }
 
 // Conditions implements api.Views.
-func (v configuredViews) Conditions() []readmodel.Condition {
-	out := v.published.Conditions()
-	if c := v.refused.Load(); c != nil {
+func (v coreViews) Conditions() []readmodel.Condition {
+	var out []readmodel.Condition
+	if c := v.core.restoring(); c != nil {
+		out = append(out, *c)
+	} else {
+		out = v.published.Conditions()
+	}
+	if c := v.core.opts.refused.Load(); c != nil {
 		out = append(out, *c)
 	}
 	return out

@@ -299,30 +299,26 @@ func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 // publishes views. If no event is due, it does nothing.
 func (p *Pipeline) readmitDue(ctx context.Context) error {
 	now := p.now()
-	var out output
-	var batch modelstore.Batch
+	g := group{p: p, ctx: ctx}
 	due := false
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
-		if in.clock == nil || in.clock.aside.next.IsZero() || in.clock.aside.next.After(now) {
+		if in.clock == nil || in.clock.aside.next.IsZero() || in.clock.aside.next.After(now) || p.stopped(in.cluster) {
 			continue
 		}
 		due = true
-		p.readmit(in, now, func(ev job.Event) {
-			in.events[p.writers[in.cluster].take(ev, name, p.nextSeq, &out)].Inc()
+		_ = p.guard(in.cluster, &g, func() error { // it returns no error
+			p.readmit(in, now, func(ev job.Event) {
+				in.events[p.writers[in.cluster].take(ev, name, p.nextSeq, &g.out)].Inc()
+				g.keepEvent()
+			})
+			return nil
 		})
 	}
 	if !due {
 		return nil
 	}
-	batch.Entries, batch.Rows = out.entries, out.rows
-	if err := p.saveClocks(&batch); err != nil {
-		return err
-	}
-	if p.broken != nil {
-		return fmt.Errorf("looking up a job in the journal: %w", p.broken)
-	}
-	if err := p.commit(ctx, &batch); err != nil {
+	if err := g.commit(); err != nil {
 		if ctx.Err() != nil {
 			return nil // the store keeps the events, and they are applied after the next start
 		}
@@ -340,7 +336,7 @@ func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		c := p.sources[name].clock
-		if c == nil {
+		if c == nil || p.stopped(p.sources[name].cluster) {
 			continue
 		}
 		if open := len(c.state.Open) > 0; c.changed || open || c.openSaved {

@@ -44,8 +44,9 @@ type clusterWriter struct {
 	declared []string            // the configured queues
 	took     prometheus.Observer // observes how long updates of the models take, in seconds
 	log      *zap.Logger
-	measured bool         // one of the observers is a waitObserver
-	learnt   *past.Learnt // the history that the state includes; nil for none
+	measured bool                 // one of the observers is a waitObserver
+	stopped  *readmodel.Condition // why the cluster is stopped, nil for a cluster that works
+	learnt   *past.Learnt         // the history that the state includes; nil for none
 }
 
 // output is what a cluster adds to the batch to be committed.
@@ -183,14 +184,16 @@ func (l *clusterWriter) parts() []savedPart {
 // save adds the encoders of the parts of a snapshot of the cluster.
 func (l *clusterWriter) save(into map[string]modelstore.Encoder) {
 	for _, part := range l.parts() {
+		var encode modelstore.Encoder
 		switch s := part.Savable.(type) {
 		case *engineFeeder:
-			into[part.name] = inPieces(s.engine.SaveTo)
+			encode = inPieces(s.engine.SaveTo)
 		case *ledger:
-			into[part.name] = s.encode
+			encode = s.encode
 		default:
-			into[part.name] = modelstore.Whole(part.MarshalBinary)
+			encode = modelstore.Whole(part.MarshalBinary)
 		}
+		into[part.name] = guardEncoder(l.state.Name(), encode)
 	}
 	if l.learnt != nil {
 		into[l.historyPart()] = modelstore.Whole(func() ([]byte, error) {

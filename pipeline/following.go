@@ -76,7 +76,8 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 		}
 		problem = *told // the wait only timed out
 	}
-	if err := errors.Join(p.checkFingerprint(ctx, fingerprint), p.checkLearnt(ctx)); err != nil {
+	_, err = p.checkFingerprint(ctx, fingerprint)
+	if err := errors.Join(err, p.checkLearnt(ctx)); err != nil {
 		return err
 	}
 	if _, err := p.replay(ctx, p.seq); err != nil {

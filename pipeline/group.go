@@ -18,6 +18,9 @@ type group struct {
 	begun time.Time
 	out   output
 	batch modelstore.Batch
+	whole groupSize // see keepEvent
+	// committing is true while commit runs.
+	committing bool
 }
 
 // due reports whether the group must be committed before its delivery is complete, because the group is large or old.
@@ -28,6 +31,8 @@ func (g *group) due() bool {
 
 // commit stores the group and empties it.
 func (g *group) commit() error {
+	g.committing = true
+	defer func() { g.committing = false }()
 	g.batch.Entries, g.batch.Rows = g.out.entries, g.out.rows
 	if g.p.broken != nil {
 		return fmt.Errorf("looking up a job in the journal: %w", g.p.broken)
@@ -41,6 +46,7 @@ func (g *group) commit() error {
 	}
 	g.p.heartbeat.beat()
 	g.out, g.batch, g.begun = output{}, modelstore.Batch{}, time.Now()
+	g.keepEvent()
 	return nil
 }
 

@@ -117,6 +117,9 @@ func (p *Pipeline) teach(ctx context.Context, t *teaching) {
 		if writer == nil {
 			return fmt.Errorf("no cluster %q", t.cluster)
 		}
+		if writer.stopped != nil {
+			return errStopped(writer)
+		}
 		h := t.history
 		h.After = p.seq
 		text, err := json.Marshal(h)

@@ -61,23 +61,26 @@ const holdbackQuiet = 5 * time.Second
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
-		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp ||
+		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp || p.stopped(in.cluster) ||
 			time.Since(in.lastDelivery) < holdbackQuiet {
 			continue
 		}
 		g := group{p: p, ctx: ctx}
-		var err error
-		in.hold.flush(func(ev job.Event) {
-			in.events[p.writers[in.cluster].take(ev, name, p.nextSeq, &g.out)].Inc()
-			if g.out.full() && err == nil {
-				err = g.commit()
+		err := p.guard(in.cluster, &g, func() (err error) {
+			in.hold.flush(func(ev job.Event) {
+				in.events[p.writers[in.cluster].take(ev, name, p.nextSeq, &g.out)].Inc()
+				g.keepEvent()
+				if g.out.full() && err == nil {
+					err = g.commit()
+				}
+			})
+			if cp := in.newest.checkpoint; cp != nil {
+				in.bad.commit(in.newest.bad)
+				g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: cp})
 			}
+			in.waiting = nil
+			return err
 		})
-		if cp := in.newest.checkpoint; cp != nil {
-			in.bad.commit(in.newest.bad)
-			g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: cp})
-		}
-		in.waiting = nil
 		if err == nil {
 			err = g.commit()
 		}

@@ -24,7 +24,7 @@ func oldLoadKey(cluster string) string { return cluster + "/.load" }
 func (p *Pipeline) saveLoads(ctx context.Context) {
 	var batch modelstore.Batch
 	for name, l := range p.writers {
-		if l.load == nil {
+		if l.load == nil || l.stopped != nil {
 			continue
 		}
 		if saved := l.load.TakeSaved(); saved != nil {
@@ -55,7 +55,7 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 // finishLoads saves and stores the states of the load forecasts at an orderly end.
 func (p *Pipeline) finishLoads() {
 	for _, l := range p.writers {
-		if l.load != nil {
+		if l.load != nil && l.stopped == nil {
 			l.load.Finish()
 		}
 	}
@@ -76,16 +76,23 @@ func (p *Pipeline) beginLoads(ctx context.Context) error {
 		if !ok {
 			saved.Data = p.saved[oldLoadKey(name)]
 		}
-		l.load.BeginReplay(saved.Data)
+		_ = p.guard(name, nil, func() error { // it returns no error
+			l.load.BeginReplay(saved.Data)
+			return nil
+		})
 	}
 	return nil
 }
 
 // endLoads ends the replay that beginLoads began.
 func (p *Pipeline) endLoads() {
-	for _, l := range p.writers {
-		if l.load != nil {
-			l.load.EndReplay(p.seq, l.state)
+	for name, l := range p.writers {
+		if l.load == nil {
+			continue
 		}
+		_ = p.guard(name, nil, func() error { // it returns no error
+			l.load.EndReplay(p.seq, l.state)
+			return nil
+		})
 	}
 }

@@ -18,6 +18,7 @@ type Metrics struct {
 	StoreErrors   prometheus.Counter
 	StoreFailing  prometheus.Gauge
 	CommitSeconds prometheus.Histogram
+	Stopped       *prometheus.GaugeVec
 	Published     prometheus.Counter
 	*Observed
 }
@@ -54,10 +55,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Published: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_views_published_total", Help: "States of the clusters that were published to readers.",
 		}),
+		Stopped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "waitcast_cluster_stopped",
+			Help: "1 if a bug has stopped the cluster: its answers are those of that time until the daemon is restarted.",
+		}, []string{"cluster"}),
 		Observed: newObserved(reg),
 	}
 	reg.MustRegister(m.Lines, m.BadLines, m.SetAside, m.Events, m.StoreErrors, m.StoreFailing,
-		m.CommitSeconds, m.Published)
+		m.CommitSeconds, m.Published, m.Stopped)
 	return m
 }
 

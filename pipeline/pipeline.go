@@ -84,6 +84,8 @@ type Config struct {
 	// Follows is true if another process writes the store. Then Follow is called instead of Run, and nothing is
 	// written.
 	Follows bool
+	// RebuildReason is the reason why the fingerprint of Restore may differ from the stored one; empty if it is unknown.
+	RebuildReason string
 	// Noticed are conditions that were found when the store was opened. They remain as long as the pipeline exists.
 	Noticed []readmodel.Condition
 }
@@ -120,6 +122,7 @@ type Pipeline struct {
 	inOrder atomic.Pointer[[]*readmodel.View] // the views sorted by cluster name; immutable
 	fresh   broadcaster
 
+	restoring    atomic.Pointer[restoring]           // nil unless Restore is running
 	storeProblem atomic.Pointer[readmodel.Condition] // nil while the store works
 	storeLost    bool                                // the last verifyStore failed
 	verifiedAt   time.Time                           // time of the last verifyStore, by the machine's clock
@@ -131,6 +134,7 @@ type Pipeline struct {
 	teachings chan *teaching // for Run, which takes them between two transactions
 	rebuilds  rebuilds
 	rebuilt   chan *rebuild // for Run, which takes them between two transactions
+	stops     chan stopRequest
 	unlearnt  unlearnt
 
 	run    context.Context // context of Run, for the fold's reads of the journal
@@ -175,11 +179,14 @@ func New(
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
 		sources: map[string]*sourceState{}, swaps: make(chan *sourceSwap),
 		histories: newHistories(), teachings: make(chan *teaching),
-		rebuilt: make(chan *rebuild),
-		run:     context.Background(), partEvents: groupEvents,
+		rebuilt: make(chan *rebuild), stops: make(chan stopRequest),
+		run: context.Background(), partEvents: groupEvents,
 	}
 	if err := p.resetWriters(); err != nil {
 		return nil, err
+	}
+	for name := range p.writers {
+		m.Stopped.WithLabelValues(name)
 	}
 	p.cfg.Noticed = slices.Clone(cfg.Noticed)
 	for i := range p.cfg.Noticed {
@@ -270,6 +277,8 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 			p.teach(ctx, t)
 		case r := <-p.rebuilt:
 			err = p.swap(ctx, r)
+		case s := <-p.stops:
+			p.stop(s.cluster, s.caught)
 		case <-tick.C:
 			err = p.doDueWork(ctx)
 		}
@@ -316,7 +325,7 @@ func (p *Pipeline) Release() {
 }
 
 // finish publishes the newest instant, and saves all state, when Run ends in an orderly way. It saves no snapshot if
-// there are no new events, or while a cluster's state is unusable. Readers use the published views until another writer
+// there are no new events, or while a cluster's state is unusable or a cluster is stopped. Readers use the published views until another writer
 // has started.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
@@ -326,7 +335,7 @@ func (p *Pipeline) finish() error {
 		return nil
 	}
 	p.finishLoads()
-	if p.seq == p.snapshotSeq || p.unusable() {
+	if p.seq == p.snapshotSeq || p.unusable() || p.anyStopped() {
 		return nil
 	}
 	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: p.snapshot()})
@@ -340,7 +349,7 @@ func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *so
 	g := group{p: p, ctx: ctx, begun: begun}
 	for {
 		p.heartbeat.beat()
-		if err := p.takeDelivery(d, &g); err != nil {
+		if err := p.guard(d.Source.Options.Cluster, &g, func() error { return p.takeDelivery(d, &g) }); err != nil {
 			return err
 		}
 		if g.out.full() || time.Since(begun) >= groupTime || ctx.Err() != nil {
@@ -380,7 +389,10 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	in := p.sources[d.Source.Name]
 	writer := p.writers[in.cluster]
 	p.metrics.observe(d)
-	emit := func(ev job.Event) { in.events[writer.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc() }
+	emit := func(ev job.Event) {
+		in.events[writer.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc()
+		g.keepEvent()
+	}
 	decides := !d.Read.IsZero()
 	if decides {
 		if in.clock.measure(d) {
@@ -526,14 +538,18 @@ func (p *Pipeline) publish() {
 		if old != nil {
 			v = *(*old)[c.Name]
 		}
-		if next := l.next(old == nil); next != nil {
-			v = *next
-		}
-		if !l.owed {
-			v.Seq = p.seq
-		}
+		_ = p.guard(c.Name, nil, func() error { // it returns no error
+			if next := l.next(old == nil); next != nil {
+				v = *next
+			}
+			if !l.owed {
+				v.Seq = p.seq
+			}
+			l.present(&v, p.statuses(c.Name))
+			return nil
+		})
 		v.Published, v.Sources, v.Teaching = now, p.statuses(c.Name), p.teachingOf(c.Name)
-		l.present(&v)
+		v.Stopped = l.stopped
 		views[c.Name] = &v
 	}
 	all := make([]*readmodel.View, 0, len(views))

@@ -72,13 +72,12 @@ func (p *Pipeline) owes() bool {
 
 // present adds the newest load forecast to a view. If the ends of all sources of the cluster were reached, it also lets
 // the load forecast take a sample of the state.
-func (l *clusterWriter) present(v *readmodel.View) {
+func (l *clusterWriter) present(v *readmodel.View, sources []readmodel.SourceStatus) {
 	if l.load == nil {
 		return
 	}
 	v.Load = l.load.Published()
-	if !slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.CaughtUp }) &&
-		len(v.Sources) > 0 {
+	if !slices.ContainsFunc(sources, func(s readmodel.SourceStatus) bool { return !s.CaughtUp }) && len(sources) > 0 {
 		l.load.CaughtUp(l.state)
 	}
 }

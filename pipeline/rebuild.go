@@ -229,7 +229,7 @@ func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
 	r.cancel = cancel
 	go func() {
 		defer close(r.ended)
-		err := r.fold(working)
+		err := caughtIn(func() error { return r.fold(working) })
 		if err != nil && usable {
 			p.rebuildFails(r, err)
 			return

@@ -180,7 +180,12 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 		return nil
 	}
 	started := time.Now()
-	err := p.persist(ctx, cannotWrite, func() error { return p.store.Commit(ctx, *batch) })
+	store := func() error { return p.store.Commit(ctx, *batch) }
+	err := p.persist(ctx, cannotWrite, store)
+	if p.stopEncoding(err) {
+		batch.Snapshot = nil
+		err = p.persist(ctx, cannotWrite, store)
+	}
 	if err != nil {
 		return fmt.Errorf("committing %d events: %w", len(batch.Entries), err)
 	}
@@ -190,7 +195,7 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 }
 
 func (p *Pipeline) snapshotDue() bool {
-	if p.seq == p.snapshotSeq || p.unusable() {
+	if p.seq == p.snapshotSeq || p.unusable() || p.anyStopped() {
 		return false
 	}
 	return p.cfg.SnapshotEvents > 0 && p.seq-p.snapshotSeq >= p.cfg.SnapshotEvents ||

@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -17,18 +19,26 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if p.rebuilds.of(r.name) != r {
 		return nil // another rebuild has begun since
 	}
+	if p.stopped(r.name) {
+		p.rebuildFails(r, errStopped(p.writers[r.name]))
+		return nil
+	}
 	err := r.broken
 	if err == nil {
-		err = p.persist(ctx, cannotRead, func() error { return r.catchUp(ctx, p.seq) })
+		err = p.persist(ctx, cannotRead, func() error {
+			return caughtIn(func() error { return r.catchUp(ctx, p.seq) })
+		})
+	}
+	old := p.writers[r.name]
+	if err == nil {
+		err = caughtIn(func() error {
+			p.adopt(r, old)
+			return nil
+		})
 	}
 	if err != nil {
 		return p.giveUp(ctx, r, err)
 	}
-	if r.learnt.Seq < 0 {
-		r.learnt.Seq = p.seq
-	}
-	old := p.writers[r.name]
-	p.adopt(r, old)
 	p.writers[r.name] = r.writer
 	if r.withoutHistory() {
 		delete(p.histories.jobs, r.name)
@@ -60,12 +70,16 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 }
 
 // giveUp ends a rebuild that failed because of why. If the cluster has no usable state, it starts a rebuild from the
-// journal alone. If the failed rebuild was itself from the journal alone, giveUp returns an error, and the daemon
-// cannot continue.
+// journal alone. If the failed rebuild was itself from the journal alone, giveUp stops the cluster after a panic;
+// otherwise it returns an error, and the daemon cannot continue.
 func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
 	defer p.rebuildFails(r, why)
+	var bug *panics.Error
 	switch {
 	case ctx.Err() != nil || p.unlearnt.usable(r.name):
+		return nil
+	case r.withoutHistory() && errors.As(why, &bug):
+		p.stop(r.name, bug)
 		return nil
 	case r.withoutHistory():
 		return fmt.Errorf("building the state of cluster %s from the journal: %w", r.name, why)
@@ -93,6 +107,9 @@ func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 // adopt prepares the writer of a rebuild to take the place of the cluster's writer, old. It keeps the forecasts that
 // were really served: those of waiting jobs, and the outcomes of forecasts made live.
 func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
+	if r.learnt.Seq < 0 {
+		r.learnt.Seq = p.seq
+	}
 	w := r.writer
 	w.known, w.recall, w.journal = old.known, old.recall, true
 	if learnt := r.learnt; !r.withoutHistory() {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/waitcast/waitcast/internal/panics"
 )
 
 // Replicas runs n replicas of a simulation on several goroutines and returns their results, in order. Each replica
@@ -53,11 +55,13 @@ func HurriedReplicas[S, R any](
 			}
 		}
 	}
-	var wg, more sync.WaitGroup
+	var wg, more panics.Group
 	for range min(workers, n) {
 		wg.Go(work)
 	}
 	done := make(chan struct{})
+	end := sync.OnceFunc(func() { close(done) })
+	defer end() // also if a replica has panicked
 	if hurry != nil {
 		more.Go(func() {
 			select {
@@ -68,7 +72,7 @@ func HurriedReplicas[S, R any](
 		})
 	}
 	wg.Wait()
-	close(done)
+	end()
 	more.Wait()
 	for i, err := range errs {
 		if err != nil {

@@ -172,6 +172,9 @@ func (s *Service) WhyStale(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"
 	}
+	if v.Stopped != nil {
+		return v.Stopped.String()
+	}
 	limit := s.limit()
 	unread := s.unread(v, limit)
 	if age := s.now().Sub(v.At); age > limit {

@@ -127,6 +127,16 @@ func TestExit1OtherAnswers(t *testing.T) {
 	expect(t, runWith(url, question...), 1, "refused: Not ready: the logs are still being read (status 503)")
 }
 
+// TestExit3WhileTheStateIsRestored proves that a question to a daemon that restores its state ends with code 3, and that
+// the message has the daemon's words.
+func TestExit3WhileTheStateIsRestored(t *testing.T) {
+	const words = "state_restoring: waitcastd was upgraded to version 0.2.0: the state is rebuilt from the journal: " +
+		"34 % done, about 3 min left"
+	url := serve(t, 503, wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 503,
+		Detail: words, Reason: "state_restoring", Hint: "ask again later"})
+	expect(t, runWith(url, question...), 3, "no forecast possible: "+words, "What would help: ask again later")
+}
+
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }

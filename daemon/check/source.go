@@ -16,6 +16,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -62,8 +63,15 @@ func (c *checker) zone(configured *config.Cluster) {
 		at.Format("Mon 15:04 -07:00"))
 }
 
-// log checks a source that is a log.
+// log checks a source that is a log. A panic on the way is a finding.
 func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadings) {
+	if caught := panics.Catch(func() { c.inspect(ctx, log, of) }); caught != nil {
+		c.add("log.pipeline", Failed, "source "+log.Name, aBug, "reading it: %v", caught)
+	}
+}
+
+// inspect does the work of log.
+func (c *checker) inspect(ctx context.Context, log *source.Config, of *clusterReadings) {
 	about := "source " + log.Name
 	if log.Journal != nil {
 		c.journal(ctx, log, about)
@@ -98,6 +106,9 @@ func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadin
 		return
 	}
 	if !c.format(log, about, files) {
+		return
+	}
+	if !c.rehearse(ctx, log, about, files) {
 		return
 	}
 	t := c.try(ctx, log, files, of)

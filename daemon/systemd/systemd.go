@@ -57,12 +57,14 @@ func New(log *zap.Logger) *Manager {
 	return m
 }
 
-// Start calls the function start and returns its error. Meanwhile it reports the status `doing` and extends the start
-// timeout. After an error it reports the error as the status.
-func (m *Manager) Start(doing string, start func() error) error {
-	message := fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=%s", extendBy.Microseconds(), doing)
-	m.send(message)
-	end := every(m.extend, func(context.Context) { m.send(message) })
+// Start calls the function start and returns its error. Meanwhile it reports the status, a one-line description of the
+// present work, and extends the start timeout. After an error it reports the error as the status.
+func (m *Manager) Start(status func() string, start func() error) error {
+	report := func(context.Context) {
+		m.send(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=%s", extendBy.Microseconds(), status()))
+	}
+	report(context.Background())
+	end := every(m.extend, report)
 	defer end()
 	err := start()
 	if err != nil {

@@ -48,13 +48,15 @@ func drain(messages <-chan string) (all []string) {
 
 func healthy(context.Context, time.Duration) error { return nil }
 
+func restoringStatus() string { return "restoring" }
+
 // TestStartAsksForTime proves that a long start asks systemd for more time again and again, and that READY is sent only
 // after it.
 func TestStartAsksForTime(t *testing.T) {
 	messages := notifytest.Listen(t)
 	m := New(nil)
 	m.extend = time.Millisecond
-	err := m.Start("restoring", func() error {
+	err := m.Start(restoringStatus, func() error {
 		for range 3 {
 			lines := await(t, messages, "STATUS=restoring")
 			if !slices.Contains(lines, "EXTEND_TIMEOUT_USEC=60000000") {
@@ -86,7 +88,7 @@ func TestStartAsksForTime(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	messages := notifytest.Listen(t)
 	wrong := errors.New("no such folder")
-	if err := New(nil).Start("restoring", func() error { return wrong }); !errors.Is(err, wrong) {
+	if err := New(nil).Start(restoringStatus, func() error { return wrong }); !errors.Is(err, wrong) {
 		t.Errorf("error %v", err)
 	}
 	await(t, messages, "STATUS=no such folder")
@@ -186,7 +188,7 @@ func TestWithoutManager(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	m := New(zap.New(core))
 	started := false
-	if err := m.Start("restoring", func() error { started = true; return nil }); err != nil || !started {
+	if err := m.Start(restoringStatus, func() error { started = true; return nil }); err != nil || !started {
 		t.Errorf("started %v, %v", started, err)
 	}
 	m.Serve(Service{Status: func() string { return "" }, Alive: healthy})()

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
@@ -42,6 +43,8 @@ type worker struct {
 	cancel  context.CancelFunc // cancels the goroutine's work
 	closed  bool
 	fresh   *Saved // the newest saved state, nil once takeSaved has returned it
+	// fault is a panic of the goroutine; nil for none. The next notification panics in its place.
+	fault *panics.Error
 	// postponed is the sample from which a forecast is made when timer fires. Both are nil if there is none.
 	postponed *sample
 	timer     *time.Timer
@@ -70,6 +73,7 @@ func newWorker(o outlook.Options, log *zap.Logger) (*worker, error) {
 func (w *worker) notify(n notification) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	panics.Raise(w.fault)
 	w.backlog.add(n)
 	if n.kind == notifyState || len(w.backlog.list) >= wakeAt {
 		w.wake()
@@ -81,6 +85,7 @@ func (w *worker) notify(n notification) {
 func (w *worker) addSample(k *sample, seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	panics.Raise(w.fault)
 	if (k.forecast || k.observe) && w.backlog.addSample(k, seq) {
 		w.wake()
 	}
@@ -93,12 +98,26 @@ func (w *worker) wake() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.working = cancel, make(chan struct{})
-	go w.work(ctx, w.working)
+	done := w.working
+	go func() {
+		defer close(done)
+		if caught := panics.Catch(func() { w.work(ctx) }); caught != nil {
+			w.fails(caught)
+		}
+	}()
 }
 
-// work is the goroutine. It processes notifications until none waits or ctx is cancelled, and then closes done.
-func (w *worker) work(ctx context.Context, done chan struct{}) {
-	defer close(done)
+// fails ends all work after a panic of the goroutine.
+func (w *worker) fails(caught *panics.Error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancel()
+	w.dropPostponed()
+	w.fault, w.closed, w.working, w.cancel = caught, true, nil, nil
+}
+
+// work is the goroutine. It processes notifications until none waits or ctx is cancelled.
+func (w *worker) work(ctx context.Context) {
 	for {
 		w.mu.Lock()
 		if len(w.backlog.list) == 0 || ctx.Err() != nil {

@@ -49,6 +49,9 @@ const (
 	// NothingRead: no record of any cluster was read yet, so there are no forecasts. Only a daemon that is not ready
 	// has this condition.
 	NothingRead ConditionName = "nothing_read"
+	// StateRestoring: the state is being restored at the start, from the saved state and the journal. Until then there
+	// are no answers.
+	StateRestoring ConditionName = "state_restoring"
 	// StoreFailing: the database cannot be read or written, or its file was deleted, moved or replaced.
 	StoreFailing ConditionName = "store_failing"
 	// StoreEmptied: the database was empty at the start, although the daemon had one before.
@@ -60,6 +63,8 @@ const (
 	// ClockOffset: the clock that gives the times in a log differs from the daemon's clock. The times are corrected by
 	// the measured offset.
 	ClockOffset ConditionName = "clock_offset"
+	// ClusterStopped: a bug (a panic) has stopped the cluster. Nothing is read for it until the next start.
+	ClusterStopped ConditionName = "cluster_stopped"
 	// HistoryReading: logs of the past are being read into the history of a cluster.
 	HistoryReading ConditionName = "history_reading"
 	// HistoryLearning: a state of a cluster is being built from its history. If the old state is usable, it is used for

@@ -67,6 +67,8 @@ type View struct {
 	Names queuenames.View
 	// Teaching is the progress of learning a history that the view does not include yet; nil if there is none.
 	Teaching *Teaching
+	// Stopped is the reason why the cluster is stopped, and the view is not renewed; nil for a cluster that works.
+	Stopped *Condition
 }
 
 // Teaching is the progress of learning a history in the background.
@@ -242,8 +244,9 @@ func (v *View) LoadForecasts() (made, failures int64) {
 // was read, or because the job is a task that left its array before it started.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
-// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then those of its starts
-// and its history. If another source replaces an unreadable one (see StandIn), its condition is SourceStandby.
+// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then those of the cluster
+// itself, of its starts and its history. If another source replaces an unreadable one (see StandIn), its condition is
+// SourceStandby.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
@@ -262,6 +265,9 @@ func (v *View) Conditions() []Condition {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Condition) int { return cmp.Compare(a.Source, b.Source) })
+	if v.Stopped != nil {
+		out = append(out, *v.Stopped)
+	}
 	if c := v.startsUnseen(); c != nil {
 		out = append(out, *c)
 	}

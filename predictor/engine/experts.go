@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
@@ -42,7 +42,7 @@ func (c *scratch) forget() { c.request, c.ranked = resolvedRequest{}, pools.Rank
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r, &c.request), unasked()
 	defer c.forget()
-	var downey sync.WaitGroup
+	var downey panics.Group
 	if c.Workers > 1 && v.laws != nil {
 		downey.Go(func() { v.addDowney(j, g, c) })
 	} else {

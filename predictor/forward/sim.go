@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/waitcast/waitcast/internal/panics"
 )
 
 // Sim simulates one request at a time and reuses its memory. Later calls allocate only the goroutines of Workers. It
@@ -105,7 +107,7 @@ type shared struct {
 	seed    uint64
 	futures []Future
 	next    atomic.Int64 // index of the next replica
-	others  sync.WaitGroup
+	others  panics.Group
 
 	mutex  sync.Mutex
 	failed int // index of the replica that failed

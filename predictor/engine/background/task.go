@@ -1,14 +1,19 @@
 // Package background runs work in a goroutine until its result is due.
 package background
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/waitcast/waitcast/internal/panics"
+)
 
 // Task is background work of the engine. When its result is due, the engine waits for it, and the engine's core becomes
 // available for the work, too. While a backlog of events is read, the engine waits most of the time.
 type Task struct {
-	Done  chan struct{}
-	Hurry chan struct{} // closed once the caller waits
-	once  sync.Once     // a second closing must do nothing: a copy of the engine may wait for the same training
+	Done   chan struct{}
+	Hurry  chan struct{} // closed once the caller waits
+	failed *panics.Error // the panic of the work, nil for none; set before Done is closed
+	once   sync.Once     // a second closing must do nothing: a copy of the engine may wait for the same training
 }
 
 // New returns a task that has not been started.
@@ -20,7 +25,7 @@ func New() *Task {
 func (b *Task) Run(atOnce bool, work func()) {
 	all := func() {
 		defer close(b.Done)
-		work()
+		b.failed = panics.Catch(work)
 	}
 	if atOnce {
 		all()
@@ -29,13 +34,13 @@ func (b *Task) Run(atOnce bool, work func()) {
 	}
 }
 
-// Wait closes Hurry and waits for the end of the work.
+// Wait closes Hurry and waits for the end of the work. If the work has panicked, Wait panics in its place.
 func (b *Task) Wait() {
 	select {
 	case <-b.Done:
-		return
 	default:
+		b.once.Do(func() { close(b.Hurry) })
+		<-b.Done
 	}
-	b.once.Do(func() { close(b.Hurry) })
-	<-b.Done
+	panics.Raise(b.failed)
 }

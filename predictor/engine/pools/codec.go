@@ -262,7 +262,7 @@ func (m *Machine) CodePools(s *codec.Codec) {
 			m.Refresh = &refresh{job: background.New()}
 			m.Refresh.job.Run(true, func() {})
 		}
-		<-m.Refresh.job.Done
+		m.Refresh.job.Wait()
 		s.Uint(&m.Refresh.due)
 		codeTables(s, &m.Refresh.tables)
 	}

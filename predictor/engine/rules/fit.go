@@ -3,9 +3,9 @@ package rules
 import (
 	"math"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
@@ -216,7 +216,7 @@ func (f *fit) judge(p *Priority, from, to int) {
 			f.losses[i] = math.Abs(waittime.Log(wait)-s.Log) / 2
 		}
 	}
-	var all sync.WaitGroup
+	var all panics.Group
 	for i := 1; i < len(f.players); i++ {
 		all.Go(func() { work(&f.players[i]) })
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/engine/background"
 )
@@ -328,8 +329,10 @@ func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost
 			}
 		}
 	}
-	var steady, late sync.WaitGroup
+	var steady, late panics.Group
 	done := make(chan struct{})
+	end := sync.OnceFunc(func() { close(done) })
+	defer end() // also if a worker has panicked
 	workers := l.cfg.Cores
 	if !l.cfg.Synchronous && workers > 1 {
 		workers--
@@ -345,7 +348,7 @@ func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost
 		steady.Go(work)
 	}
 	steady.Wait()
-	close(done)
+	end()
 	late.Wait()
 	return !failed.Load()
 }
