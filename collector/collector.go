@@ -50,6 +50,19 @@ type Dated interface {
 	After(newest time.Time)
 }
 
+// Zoned is a Parser of local times whose records also have Unix times. If both differ by hours, the configured zone is
+// not that of the log, and the parser corrects its local times by the difference.
+type Zoned interface {
+	Parser
+	// Survey reads a line before Parse does, so that records before the first one with both times are corrected too.
+	// It reports whether the difference is known.
+	Survey(line []byte) (known bool)
+	// Shift returns the difference, 0 if it is unknown. SetShift sets it for the records before the first one that
+	// shows it.
+	Shift() time.Duration
+	SetShift(shift time.Duration)
+}
+
 // Whole is a job that one record describes from submission to end. It has the fields from which the models learn and
 // from which the use of the machine is computed. Times are Unix seconds.
 type Whole struct {

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +37,11 @@ type reader struct {
 	parser collector.Parser
 	emit   func(ev job.Event, line int64) error
 	line   int64
-	newest time.Time
-	events []job.Event // events of the record that is being parsed
-	failed error
+	// newest is the newest instant that is in the order of the records.
+	newest   time.Time
+	bySubmit bool
+	events   []job.Event // events of the record that is being parsed
+	failed   error
 }
 
 // readPath reads the file at a path. It opens the file with open.
@@ -68,16 +72,37 @@ func (r *reader) read(ctx context.Context, from io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.file.Path, err)
 	}
-	r.file.Format = format.Name
+	r.file.Format, r.bySubmit = format.Name, format.Order == collector.BySubmit
 	options := r.cfg.Options
 	options.Notice = r.notice
 	r.parser = format.New(options)
 	if format.Records != nil {
 		err = r.records(ctx, format.Records(text))
 	} else {
-		err = r.lines(ctx, NewLines(text, tail.DefaultMaxLine))
+		err = r.lines(ctx, NewLines(r.survey(text), tail.DefaultMaxLine))
+	}
+	if p, ok := r.parser.(collector.Zoned); ok {
+		r.cfg.shift = p.Shift()
 	}
 	return errors.Join(err, r.failed)
+}
+
+// survey lets a parser of local times measure the difference of zones in the beginning of a text, and keeps what the
+// parser knew at the end of the file before for the next one. It returns the whole text.
+func (r *reader) survey(text io.Reader) io.Reader {
+	p, ok := r.parser.(collector.Zoned)
+	if !ok {
+		return text
+	}
+	p.SetShift(r.cfg.shift)
+	buffered := bufio.NewReaderSize(text, headBytes)
+	head, _ := buffered.Peek(headBytes) // an error occurs again when the text is read
+	for line := range bytes.Lines(head) {
+		if p.Survey(line) {
+			break
+		}
+	}
+	return buffered
 }
 
 // lines reads a file that consists of lines.
@@ -91,6 +116,7 @@ func (r *reader) lines(ctx context.Context, lines *Lines) error {
 		var long *LongLineError
 		switch {
 		case errors.Is(err, io.EOF):
+			r.line-- // the last line
 			if flusher, ok := r.parser.(collector.Flusher); ok {
 				if err := flusher.Flush(); err != nil {
 					r.refuse(nil, cutOff(err))
@@ -179,8 +205,12 @@ func (r *reader) parse(record []byte) error {
 		return late
 	}
 	for _, ev := range r.events {
-		if ev.Time.After(r.newest) {
-			r.newest = ev.Time
+		at := ev.Time
+		if r.bySubmit { // no other time is in the order of the records
+			at = ev.Times.Submit
+		}
+		if at.After(r.newest) {
+			r.newest = at
 		}
 		ev.Live = false
 		r.file.Events++
@@ -227,7 +257,11 @@ func (r *reader) refuse(record []byte, err error) {
 
 // notice reports a field that was ignored in a record that was used.
 func (r *reader) notice(odd *collector.LineError) {
-	r.mention(odd.Reason, fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err))
+	err := odd.Err
+	if odd.Field != "" {
+		err = fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err)
+	}
+	r.mention(odd.Reason, err)
 }
 
 func (r *reader) mention(reason string, err error) {

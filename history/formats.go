@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/collector/lsf"
 	"github.com/waitcast/waitcast/collector/pbs"
 	"github.com/waitcast/waitcast/collector/sge"
@@ -73,6 +74,9 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 		return collector.Format{}, buffered, ErrEmpty
 	}
 	o.Notice, o.Only, o.Recorded = nil, "", false // options about single jobs do not matter here
+	if logtext.IsUTF16(head) {
+		return collector.Format{}, buffered, source.ErrUTF16
+	}
 	f, ok := recognize(head, o, formats)
 	if !ok {
 		err = fmt.Errorf("%w; give the format if you know it, one of %s", ErrUnrecognized,
@@ -120,7 +124,7 @@ func recognize(head []byte, o collector.Options, formats []collector.Format) (co
 // isDocumentOf reports whether head is the beginning of a document whose first record has the given format. A
 // complete document without records counts too.
 func isDocumentOf(f collector.Format, head []byte, o collector.Options) bool {
-	trimmed := bytes.TrimLeft(head, " \t\r\n")
+	trimmed := bytes.TrimLeft(logtext.Trim(head), " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
 		return false
 	}

@@ -50,6 +50,8 @@ type Config struct {
 	Check func(*job.Event) error
 	// Open opens a file by its path; nil opens files on disk.
 	Open func(path string) (io.ReadCloser, error)
+
+	shift time.Duration // the difference of zones at the end of the newest file (collector.Zoned)
 }
 
 func (c *Config) open(path string) (io.ReadCloser, error) {

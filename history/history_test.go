@@ -151,7 +151,7 @@ func TestCutOff(t *testing.T) {
 		line   int64
 		advice string
 	}{
-		"line": {2, "in the middle of a record"}, "gzip": {0, "copy it again"}, "row": {4, "in the middle of a record"},
+		"line": {2, "in the middle of a record"}, "gzip": {0, "copy it again"}, "row": {3, "in the middle of a record"},
 		"document": {2, "copy it again"},
 	} {
 		h, got, bad := all.read(t, nil, name)

@@ -64,9 +64,9 @@ func (h *Header) set(key, value string) (known bool, err error) {
 	case "TimeZoneString":
 		h.TimeZoneString = value
 	case "Queue":
-		err = setName(&h.Queues, key, value)
+		return setName(&h.Queues, key, value)
 	case "Partition":
-		err = setName(&h.Partitions, key, value)
+		return setName(&h.Partitions, key, value)
 	default:
 		return false, nil
 	}
@@ -90,21 +90,24 @@ func setNumber(to *int64, key, value string, least int64) error {
 	return nil
 }
 
-// setName reads "number name".
-func setName(to *map[int64]string, key, value string) error {
+// setName reads "number name". A number without a name names no queue.
+func setName(to *map[int64]string, key, value string) (known bool, err error) {
 	word, name := value, ""
 	if i := strings.IndexAny(value, " \t"); i >= 0 {
 		word, name = value[:i], strings.TrimSpace(value[i:])
 	}
 	n, err := strconv.ParseInt(word, 10, 64)
-	if err != nil || n < 0 || name == "" {
-		return &HeaderError{Key: key, Value: shorten([]byte(value)), Want: "a number and a name"}
+	if err != nil || n < 0 {
+		return true, &HeaderError{Key: key, Value: shorten([]byte(value)), Want: "a number and a name"}
+	}
+	if name == "" {
+		return false, nil
 	}
 	if *to == nil {
 		*to = make(map[int64]string)
 	}
 	(*to)[n] = name
-	return nil
+	return true, nil
 }
 
 // DefaultQueue is the queue of a job whose record has neither a queue nor a partition.

@@ -24,6 +24,7 @@ const headerText = `; Version: 2.2
 ; MaxQueues: 2
 ; Queue:  1 DSI
 ; Queue:  6  0
+; Queue: 7
 ;	unlimited timelimit
 ;
 ; Partition: 2 two words
@@ -46,7 +47,8 @@ func TestHeaderKeepsWhatItKnowsAndTheRestInOrder(t *testing.T) {
 		Queues: map[int64]string{1: "DSI", 6: "0"}, Partitions: map[int64]string{2: "two words"},
 		Lines: []string{
 			"; Version: 2.2", "; StartTime: Wed Jun 26 17:06:00 EDT 1996",
-			"; Queues: these are actually LoadLeveler classes", "; MaxQueues: 2", ";	unlimited timelimit", ";",
+			"; Queues: these are actually LoadLeveler classes", "; MaxQueues: 2", "; Queue: 7",
+			";	unlimited timelimit", ";",
 		},
 	}
 	if d := cmp.Diff(want, parseHeader(t, headerText)); d != "" {
@@ -57,7 +59,7 @@ func TestHeaderKeepsWhatItKnowsAndTheRestInOrder(t *testing.T) {
 func TestHeaderErrorsNameTheKeyAndKeepTheLine(t *testing.T) {
 	for _, line := range []string{
 		"; MaxProcs: many", "; MaxProcs:", "; MaxNodes: 1,024", "; MaxNodes: -7", "; UnixStartTime: 1e9",
-		"; UnixStartTime: 99999999999999999999", "; Queue: 3", "; Queue: normal", "; Partition: -1 batch",
+		"; UnixStartTime: 99999999999999999999", "; Queue: normal", "; Partition: -1 batch",
 	} {
 		var h swf.Header
 		err := h.ParseLine([]byte(line))

@@ -121,9 +121,15 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
+// byteOrderMark is that of UTF-8, which some programs put in front of a file.
+const byteOrderMark = "\xef\xbb\xbf"
+
 // readLine returns the next line. The line is never empty, and is valid until the next call.
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
+	if r.line == 0 && bytes.HasPrefix(line, []byte(byteOrderMark)) && len(line) > len(byteOrderMark) {
+		line = line[len(byteOrderMark):]
+	}
 	if err == nil || err == io.EOF && len(line) > 0 {
 		r.line++
 		return line, nil

@@ -2,7 +2,10 @@
 // records, line ends, and local times with the changes of the clocks.
 package logtext
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // maxDigits is a number of digits that always fits into an int64.
 const maxDigits = 18
@@ -30,8 +33,10 @@ func Integer(b []byte) (int64, bool) {
 	return Digits(b)
 }
 
-// TrimEnd cuts blanks and a line end off the end.
-func TrimEnd(line []byte) []byte {
+// Trim cuts blanks and a line end off the end of a line, and a byte order mark in UTF-8 off its front. Programs put the
+// mark in front of a file; files that were joined have it in the middle.
+func Trim(line []byte) []byte {
+	line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	n := len(line)
 	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
 		n--
@@ -71,6 +76,17 @@ func (n *Names) Of(b []byte) string {
 	}
 	n.known[s], n.bytes = s, n.bytes+len(b)
 	return s
+}
+
+// IsUTF16 reports whether a text looks like UTF-16: it begins with the byte order mark, or its first two characters
+// are ASCII in that encoding.
+func IsUTF16(text []byte) bool {
+	if len(text) < 2 {
+		return false
+	}
+	marked := text[0] == 0xff && text[1] == 0xfe || text[0] == 0xfe && text[1] == 0xff
+	return marked || len(text) >= 4 && (text[0] == 0) == (text[2] == 0) && (text[1] == 0) == (text[3] == 0) &&
+		(text[0] == 0) != (text[1] == 0)
 }
 
 const daySeconds = 24 * 60 * 60

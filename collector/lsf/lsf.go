@@ -63,7 +63,7 @@ func newParser(o collector.Options, h handler) *parser {
 
 // Parse implements collector.Parser.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
-	line = logtext.TrimEnd(line)
+	line = logtext.Trim(line)
 	if len(line) == 0 || line[0] == '#' { // "#1234" in the first line is a position, or the time of the newest event
 		return nil
 	}

@@ -39,13 +39,17 @@ func newParser(o collector.Options) collector.Parser {
 	return &parser{options: o, clock: clock{loc: loc}}
 }
 
-// parser reads one source. It keeps nothing of earlier lines except caches.
+// parser reads one source. It keeps nothing of earlier lines except caches and the difference of zones.
 type parser struct {
 	options collector.Options
 	clock   clock
 	names   logtext.Names
 	fields  fields
+	shift   shift
+	ahead   shift // what Survey has measured
 }
+
+var _ collector.Zoned = (*parser)(nil)
 
 // record is one line, split into its fields.
 type record struct {
@@ -57,12 +61,8 @@ type record struct {
 
 // Parse implements collector.Parser. It emits at most one event a line.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
-	line = logtext.TrimEnd(line)
-	if len(line) == 0 {
-		return nil
-	}
 	rec, err := p.split(line)
-	if err != nil {
+	if err != nil || rec.kind == 0 {
 		return err
 	}
 	kind, known := kindOf(rec)
@@ -82,6 +82,8 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	if err := f.scan(rec.body); err != nil {
 		return err
 	}
+	p.shift.measure(&rec, f, p.clock.loc)
+	p.correct(&rec)
 	ev, err := p.event(kind, rec, f)
 	if err != nil {
 		return err
@@ -99,8 +101,12 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	return nil
 }
 
-// split splits a line at its first three semicolons; a message may contain more.
+// split splits a line at its first three semicolons; a message may contain more. An empty line has no kind.
 func (p *parser) split(line []byte) (record, error) {
+	line = logtext.Trim(line)
+	if len(line) == 0 {
+		return record{}, nil
+	}
 	at, rest, err := p.clock.read(line)
 	if err != nil {
 		return record{}, err

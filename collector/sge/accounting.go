@@ -1,6 +1,7 @@
 package sge
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -58,6 +59,9 @@ type record struct {
 // record parses an accounting record.
 func (r *reader) record(line []byte) (rec record, err error) {
 	f, rest, ok := r.cut(line, beforeCategory)
+	if ok && !isRecord(f) {
+		f, rest = r.joined(f, rest)
+	}
 	if !ok {
 		return rec, collector.Bad(collector.ReasonFormat, "",
 			"want at least %d fields between colons: this is not an accounting record", beforeCategory+1)
@@ -90,6 +94,52 @@ func (r *reader) record(line []byte) (rec record, err error) {
 		Name:    string(f[fieldName]), Procs: int(slots), TimeLimit: timeLimit(category),
 	}
 	return rec, nil
+}
+
+// isRecord reports whether the fields that are numbers in every version are numbers.
+func isRecord(f [][]byte) bool {
+	for _, i := range [...]int{fieldNumber, fieldSubmit, fieldStart, fieldEnd, fieldFailed, fieldExitStatus, fieldSlots,
+		fieldTask} {
+		if _, ok := logtext.Integer(f[i]); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// maxColons is the maximum number of colons in a job's name and account for which a record can be read.
+const maxColons = 32
+
+// joined returns the fields of a record with colons in the job's name or in its account, which Grid Engine does not
+// escape. It takes the first way to join fields that makes numbers of the fields that are numbers. If there is none, it
+// returns f and rest.
+func (r *reader) joined(f [][]byte, rest []byte) ([][]byte, []byte) {
+	more := append([][]byte(nil), f...)
+	after := rest
+	for colons := 1; colons <= maxColons; colons++ {
+		field, left, ok := bytes.Cut(after, colon())
+		if !ok {
+			break
+		}
+		more, after = append(more, field), left
+		for inName := colons; inName >= 0; inName-- {
+			g := joinFields(more, fieldName, inName)
+			g = joinFields(g, fieldAccount, colons-inName)
+			if isRecord(g) {
+				return g, after
+			}
+		}
+	}
+	return f, rest
+}
+
+// joinFields returns the fields with one of them joined with the next colons fields.
+func joinFields(f [][]byte, at, colons int) [][]byte {
+	if colons == 0 {
+		return f
+	}
+	whole := bytes.Join(f[at:at+colons+1], colon())
+	return append(append(append([][]byte(nil), f[:at]...), whole), f[at+colons+1:]...)
 }
 
 // These are the values of exit_status in an intermediate record, which is written after midnight for a job that is

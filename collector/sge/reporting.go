@@ -47,9 +47,12 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 // submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department:account:priority. The
 // record lacks the queue, the size, the limit, and whether the job is an array.
 func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
-	f, _, ok := p.cut(rest, 10)
+	f, last, ok := p.cut(rest, 10)
 	if !ok {
 		return tooShort("new_job")
+	}
+	if colons := bytes.Count(last, colon()); colons > 0 && colons <= maxColons { // of the job's name
+		f = joinFields(append(append([][]byte(nil), f...), bytes.Split(last, colon())...), 4, colons)
 	}
 	at, err := instant("submission_time", f[0])
 	if err != nil {
@@ -78,10 +81,11 @@ func tooShort(kind string) error {
 // submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 writes 0 as state_time.
 // Unlike in the manual page, priority precedes submission_time.
 func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
-	f, _, ok := p.cut(rest, 17)
+	f, message, ok := p.cut(rest, 17)
 	if !ok {
 		return tooShort("job_log")
 	}
+	f = splitMessage(f, message)
 	at, err := instant("event_time", f[0])
 	if err != nil {
 		return err
@@ -112,6 +116,25 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 	p.emitAll(kinds, id, at, submit, f, emit)
 	return nil
 }
+
+// splitMessage returns the fields of a job_log record whose job name may contain colons. The message at its end may
+// contain colons too. So it joins fields to the name only if a department or project then has the name that most have.
+func splitMessage(f [][]byte, message []byte) [][]byte {
+	if isUsual(f) || bytes.IndexByte(message, ':') < 0 {
+		return f
+	}
+	parts := bytes.SplitN(message, colon(), maxColons+1)
+	more := append(append([][]byte(nil), f...), parts[:len(parts)-1]...)
+	for colons := 1; colons < len(parts); colons++ {
+		if g := joinFields(more, 11, colons); isUsual(g) {
+			return g
+		}
+	}
+	return f
+}
+
+// isUsual reports whether the fields of a job_log record have no project and the default department.
+func isUsual(f [][]byte) bool { return isNone(f[14]) && string(f[15]) == "defaultdepartment" }
 
 func (p *reporting) emitAll(kinds [2]job.Kind, id string, at, submit time.Time, f [][]byte, emit func(job.Event)) {
 	attributes := job.Attributes{User: p.names.Of(f[12]), Account: p.charged(f[14], f[16]), Name: string(f[11])}

@@ -61,13 +61,9 @@ func (r *reader) event(kind job.Kind, id string, at time.Time) job.Event {
 // content returns the part of a line that must be parsed. It is empty for a comment, and for a line of one character,
 // which qacct skips too.
 func content(line []byte) ([]byte, error) {
-	n := len(line)
-	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
-		n--
-	}
-	line = line[:n]
+	line = logtext.Trim(line)
 	switch {
-	case n <= 1 || line[0] == '#':
+	case len(line) <= 1 || line[0] == '#':
 		return nil, nil
 	case line[0] == '{':
 		return nil,

@@ -246,6 +246,58 @@ func reportingSuite() formattest.Suite {
 	}
 }
 
+// TestColons reads job names with colons, which Grid Engine does not escape.
+func TestColons(t *testing.T) {
+	for name, account := range map[string]string{
+		"menu:0042:run": "sge", "a:1": "sge", ":": "sge", "12:30:00": "sge", "x": "proj:a:7", "1:2": "b:c",
+		"7:sge:0:1720000000": "sge", "c:batch:d": "NONE",
+	} {
+		charged := account
+		if account == "sge" || account == "NONE" {
+			charged = ""
+		}
+		text := strings.Replace(line{}.String(), ":cfd:7:sge:", ":"+name+":7:"+account+":", 1)
+		check := func(format collector.Format, text, id string) {
+			var got []job.Event
+			err := format.New(collector.Options{}).Parse([]byte(text), func(ev job.Event) { got = append(got, ev) })
+			if err != nil || len(got) == 0 {
+				t.Fatalf("%s: %v, %v", text, got, err)
+			}
+			if ev := got[len(got)-1]; ev.ID != id || ev.Name != name || ev.Account != charged || ev.User != "ann" {
+				t.Errorf("%s: %+v", text, ev)
+			}
+		}
+		check(sge.Accounting(), text, "7")
+		check(sge.Reporting(), "1720008361:acct:"+text, "7")
+		if account != "sge" {
+			continue
+		}
+		check(sge.Reporting(), "1720008000:new_job:1720008000:7:-1:NONE:"+name+":ann:staff::dep:sge:1024", "7")
+		check(sge.Reporting(), "1720008060:job_log:1720008060:sent:7:-1:NONE:t:master:h1:0:1024:1720008000:"+name+
+			":ann:staff:NONE:defaultdepartment:sge:sent to execd", "7")
+	}
+}
+
+// TestColonsOfASite reads a record with the job name menu:0042:run.
+func TestColonsOfASite(t *testing.T) {
+	var got []job.Event
+	p := sge.Accounting().New(collector.Options{})
+	for _, line := range linesOf(t, "testdata/colons/accounting") {
+		if err := p.Parse([]byte(line), func(ev job.Event) { got = append(got, ev) }); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(got) == 0 {
+		t.Fatal("no event")
+	}
+	ev := got[len(got)-1]
+	if ev.ID != "7001" || ev.Name != "menu:0042:run" || ev.Times.Submit.Unix() != 1720000000 ||
+		ev.Times.Start.Unix() != 1720000000 || ev.Times.End.Unix() != 1720000200 || ev.Procs != 4 ||
+		ev.TimeLimit != 2*time.Hour || ev.Queue != "batch" {
+		t.Errorf("%+v", ev)
+	}
+}
+
 // TestConformance runs the conformance suite of all formats on both formats of Grid Engine.
 func TestConformance(t *testing.T) {
 	t.Run("accounting", func(t *testing.T) { formattest.Run(t, accountingSuite()) })

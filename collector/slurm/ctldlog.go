@@ -47,7 +47,7 @@ func (p *logParser) After(newest time.Time) { p.clock.day.After(newest) }
 
 // Parse implements collector.Parser.
 func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
-	line = logtext.TrimEnd(line)
+	line = logtext.Trim(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (p *logParser) Header(line []byte) bool {
 	if p.header++; p.header > headerLines || p.version != "" {
 		return false
 	}
-	if line = logtext.TrimEnd(line); len(line) > 0 {
+	if line = logtext.Trim(line); len(line) > 0 {
 		if _, msg, err := p.stamp(line); err == nil {
 			p.daemonStarted(msg)
 		}
@@ -146,6 +146,12 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	case "requeue": // "requeue job JobId=1 due to failure of node n01"; "Requeuing" follows
 		rest, _ = bytes.CutPrefix(rest, []byte("job "))
 		return p.simple(job.Requeue, at, msg, rest)
+	case "error:", "Aborting": // "error: Aborting JobId=1 due to change in socket/core configuration of ..."
+		rest = fromJob(msg)
+		if bytes.HasPrefix(bytes.TrimPrefix(msg, []byte("error: ")), []byte("Aborting JobId=")) {
+			return p.simple(job.End, at, msg, rest)
+		}
+		return nil
 	case "Killing":
 		return p.killing(at, msg, rest)
 	case "Time":

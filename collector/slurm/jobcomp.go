@@ -45,7 +45,7 @@ func (p *jobcompParser) After(newest time.Time) { p.newest = newest }
 
 // Parse implements collector.Parser.
 func (p *jobcompParser) Parse(line []byte, emit func(job.Event)) error {
-	line = logtext.TrimEnd(line)
+	line = logtext.Trim(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -86,10 +86,23 @@ func (p *jobcompParser) drop() error {
 	if len(p.pending) == 0 {
 		return nil
 	}
-	err := collector.Bad(collector.ReasonFormat, "ExitCode", "the record before this line has no end: %q",
-		shorten(p.pending))
+	pending := p.pending
 	p.pending = p.pending[:0]
-	return err
+	if isOldRecord(pending) {
+		return collector.Bad(collector.ReasonField, "SubmitTime", "a record without it, as Slurm wrote up to version 16, "+
+			"has no wait; read a dump of sacct instead: %q", shorten(pending))
+	}
+	return collector.Bad(collector.ReasonFormat, "ExitCode", "the record before this line has no end: %q",
+		shorten(pending))
+}
+
+// Flush implements collector.Flusher.
+func (p *jobcompParser) Flush() error { return p.drop() }
+
+// isOldRecord reports whether a record ends with the directory, as that of Slurm 16 does.
+func isOldRecord(text []byte) bool {
+	i := bytes.LastIndex(text, []byte(" WorkDir="))
+	return i >= 0 && bytes.IndexByte(text[i+1:], ' ') < 0 && bytes.Contains(text[:i], []byte(" EndTime="))
 }
 
 // beginsRecord reports whether a line is the beginning of a record. endsRecord reports whether it is the end.

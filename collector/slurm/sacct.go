@@ -33,9 +33,9 @@ func Sacct() collector.Format {
 // ReadAt implements collector.Dated. It does nothing, because a dump has the same meaning whenever it is read.
 func (p *sacctParser) ReadAt(time.Time) {}
 
-// After implements collector.Dated. Rows are in the order of submission, so no time in a row is before newest, the
-// latest submission of earlier rows.
-func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
+// After implements collector.Dated. Rows are in the order of submission. If a row's other times allow both instants of
+// its submission, the one that is nearer to newest counts.
+func (p *sacctParser) After(newest time.Time) { p.newest = newest }
 
 // sacctParser reads one dump. From earlier lines it keeps the header, the name of the first cluster, and an unfinished
 // row: sacct does not escape line ends in job names, so a row may span several lines.
@@ -50,6 +50,8 @@ type sacctParser struct {
 	fields  [columns][]byte
 	pending []byte
 	first   string // the cluster of the first row, if all rows must have the same
+	newest  time.Time
+	local   bool // the row has local times
 }
 
 var (
@@ -88,7 +90,7 @@ func (p *sacctParser) recognize(line []byte) {
 
 // Header implements collector.HeaderParser.
 func (p *sacctParser) Header(line []byte) bool {
-	line = logtext.TrimEnd(line)
+	line = logtext.Trim(line)
 	if !isHeader(line) {
 		return false
 	}
@@ -99,7 +101,7 @@ func (p *sacctParser) Header(line []byte) bool {
 // Parse implements collector.Parser. A row emits the events of one attempt of a job, as far as they have happened:
 // submission, start, and end, requeue or cancellation.
 func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
-	line = logtext.TrimEnd(line)
+	line = logtext.Trim(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -308,6 +310,7 @@ func (p *sacctParser) id() (id string, list tasks, ok bool) {
 }
 
 func (p *sacctParser) times() (t job.Times, err error) {
+	p.local = false
 	for _, one := range [...]struct {
 		name string
 		c    column
@@ -330,8 +333,68 @@ func (p *sacctParser) times() (t job.Times, err error) {
 	case string(p.fields[nodeList]) == "None assigned" && !t.End.IsZero():
 		t.Start = time.Time{} // older versions write the time of the cancellation here
 	}
-	p.inOrder(&t)
+	p.resolve(&t)
 	return t, checkOrder(&t)
+}
+
+// resolve chooses among the instants of local times that occur twice because clocks were set back. The times of a row
+// are in order, and start and end are as far apart as the row's Elapsed says, unless the job was suspended. Of the
+// choices that are left, the submission by the order of the rows counts, then the earliest start and end.
+func (p *sacctParser) resolve(t *job.Times) {
+	submit, start, end := p.passes(t.Submit), p.passes(t.Start), p.passes(t.End)
+	if len(submit)+len(start)+len(end) == 3 && len(p.passes(t.Eligible)) == 1 {
+		return
+	}
+	if len(submit) == 2 && !p.newest.After(submit[1].Add(time.Minute)) &&
+		submit[1].Sub(p.newest).Abs() < p.newest.Sub(submit[0]).Abs() {
+		slices.Reverse(submit)
+	}
+	elapsed := p.elapsed()
+	best, found := job.Times{}, -1
+	for _, s := range submit {
+		for _, b := range start {
+			for _, e := range end {
+				one := job.Times{Submit: s, Eligible: t.Eligible, Start: b, End: e}
+				fit := 0
+				if checkOrder(&one) == nil {
+					fit = 1
+					if elapsed >= 0 && e.Sub(b) == elapsed {
+						fit = 2
+					}
+				}
+				if fit > found {
+					best, found = one, fit
+				}
+			}
+		}
+	}
+	for _, at := range p.passes(t.Eligible) {
+		if best.Eligible = at; !at.Before(best.Submit) {
+			break
+		}
+	}
+	*t = best
+}
+
+// passes returns the instants at which local clocks show the time of t, the first instant of them.
+func (p *sacctParser) passes(t time.Time) []time.Time {
+	if !t.IsZero() && p.local {
+		if second := instant(logtext.SecondPass(p.clock.loc, t.Unix())); second.After(t) {
+			return []time.Time{t, second}
+		}
+	}
+	return []time.Time{t}
+}
+
+// elapsed returns the time for which a row says that the job ran, -1 if it does not say so.
+func (p *sacctParser) elapsed() time.Duration {
+	if seconds, ok := logtext.Digits(p.fields[elapsedRaw]); ok {
+		return time.Duration(seconds) * time.Second
+	}
+	if d, err := clockLimit("Elapsed", p.fields[elapsed]); err == nil && len(p.fields[elapsed]) > 0 {
+		return d
+	}
+	return -1
 }
 
 // time reads local time, or Unix seconds (SLURM_TIME_FORMAT=%s).
@@ -350,6 +413,7 @@ func (p *sacctParser) time(field string, text []byte) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, inField(err, field)
 	}
+	p.local = true
 	return instant(unix), nil
 }
 

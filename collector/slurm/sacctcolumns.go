@@ -56,6 +56,8 @@ const (
 	reqTRES
 	allocTRES
 	clusterName
+	elapsed
+	elapsedRaw
 	columns // number of columns
 )
 
@@ -117,6 +119,10 @@ func amountColumnOf(name []byte) column {
 		return allocTRES
 	case "cluster":
 		return clusterName
+	case "elapsed":
+		return elapsed
+	case "elapsedraw":
+		return elapsedRaw
 	}
 	return other
 }

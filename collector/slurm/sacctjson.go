@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,7 +151,7 @@ var _ collector.Parser = (*sacctJSONParser)(nil)
 
 // Parse implements collector.Parser.
 func (p *sacctJSONParser) Parse(record []byte, emit func(job.Event)) error {
-	if len(logtext.TrimEnd(record)) == 0 {
+	if len(logtext.Trim(record)) == 0 {
 		return nil
 	}
 	var j accountedJob
@@ -244,7 +245,11 @@ type jobDocument struct {
 }
 
 func newJobDocument(from io.Reader) *jobDocument {
-	counter := &lineCounter{from: from}
+	text := bufio.NewReader(from)
+	if mark, _ := text.Peek(3); len(logtext.Trim(mark)) == 0 && len(mark) == 3 && mark[0] == 0xef {
+		_, _ = text.Discard(len(mark)) // a byte order mark, which was read already
+	}
+	counter := &lineCounter{from: text}
 	return &jobDocument{decoder: json.NewDecoder(counter), from: counter}
 }
 

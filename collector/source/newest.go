@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -29,39 +30,66 @@ func (r *Reader) note(ev *job.Event) {
 // savedAs has the fields of a checkpoint other than the position; the tailer ignores them.
 type savedAs struct {
 	Newest int64 `json:"newest"` // Unix seconds
+	Shift  int64 `json:"shift"`  // seconds
 }
 
-// withNewest returns the checkpoint. If clocks go back near the newest instant, that instant is added to the
-// checkpoint. Without it, a restart in an hour that occurs twice could change how the log is read.
-func (r *Reader) withNewest(checkpoint []byte) []byte {
-	const about = 25 * time.Hour
-	if r.newest.IsZero() || len(checkpoint) == 0 {
+// withTimes returns the checkpoint with what is known about local times: the newest instant if clocks go back near it,
+// and the measured difference of zones. Without them, a restart could change how the log is read.
+func (r *Reader) withTimes(checkpoint []byte) []byte {
+	if len(checkpoint) == 0 {
 		return checkpoint
 	}
-	loc := r.cfg.Options.Location
-	if loc == nil {
-		loc = time.Local
+	saved := map[string]int64{}
+	if r.clocksGoBack() {
+		saved["newest"] = r.newest.Unix()
 	}
-	_, before := r.newest.Add(-about).In(loc).Zone()
-	if _, after := r.newest.Add(about).In(loc).Zone(); after >= before {
-		return checkpoint
+	if p, ok := r.parser.(collector.Zoned); ok && p.Shift() != 0 {
+		saved["shift"] = int64(p.Shift() / time.Second)
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(checkpoint, &fields); err != nil {
+	if len(saved) == 0 || json.Unmarshal(checkpoint, &fields) != nil {
 		return checkpoint
 	}
-	fields["newest"] = strconv.AppendInt(nil, r.newest.Unix(), 10)
+	for name, value := range saved {
+		fields[name] = strconv.AppendInt(nil, value, 10)
+	}
 	if with, err := json.Marshal(fields); err == nil {
 		return with
 	}
 	return checkpoint
 }
 
-// savedNewest returns the newest instant of a checkpoint, zero if it has none.
-func savedNewest(checkpoint []byte) time.Time {
-	var s savedAs
-	if err := json.Unmarshal(checkpoint, &s); err != nil || s.Newest == 0 {
-		return time.Time{}
+func (r *Reader) clocksGoBack() bool {
+	const about = 25 * time.Hour
+	if r.newest.IsZero() {
+		return false
 	}
-	return time.Unix(s.Newest, 0).UTC()
+	loc := r.cfg.Options.Location
+	if loc == nil {
+		loc = time.Local
+	}
+	_, before := r.newest.Add(-about).In(loc).Zone()
+	_, after := r.newest.Add(about).In(loc).Zone()
+	return after < before
+}
+
+// restoreTimes is the inverse of withTimes.
+func (r *Reader) restoreTimes(checkpoint []byte) {
+	var s savedAs
+	if err := json.Unmarshal(checkpoint, &s); err != nil {
+		return
+	}
+	if s.Newest != 0 {
+		r.newest = time.Unix(s.Newest, 0).UTC()
+	}
+	if p, ok := r.parser.(collector.Zoned); ok {
+		p.SetShift(time.Duration(s.Shift) * time.Second)
+	}
+}
+
+// survey lets the parser measure the difference of zones in the lines of a batch before they are parsed.
+func (r *Reader) survey(lines []tail.Line) {
+	p, ok := r.parser.(collector.Zoned)
+	for i := 0; ok && i < len(lines) && !p.Survey(lines[i].Text); i++ {
+	}
 }

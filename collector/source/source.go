@@ -17,6 +17,7 @@ import (
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/journal"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
 )
@@ -131,7 +132,7 @@ func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options
 	options := cfg.Options
 	options.Notice = func(odd *collector.LineError) { r.odd = append(r.odd, odd) }
 	r.parser = cfg.Format.New(options)
-	r.newest = savedNewest(checkpoint)
+	r.restoreTimes(checkpoint)
 	r.detect = newDetector(&r.cfg)
 	opts.Header = r.header
 	opts.Idle = func() {
@@ -200,6 +201,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 			return nil, err
 		}
 		r.batch, r.delivery, r.parsed, r.readAt = batch, d, 0, r.now()
+		r.survey(batch.Lines)
 	}
 	last, begin := r.delivery, r.parsed
 	d := &Delivery{
@@ -220,7 +222,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	}
 	d.Lines += last.Lines - len(r.batch.Lines) // lines that the tailer skipped
 	d.Bad, d.Problems = append(last.Bad, d.Bad...), append(last.Problems, d.Problems...)
-	d.Checkpoint, d.CaughtUp = r.withNewest(last.Checkpoint), last.CaughtUp
+	d.Checkpoint, d.CaughtUp = r.withTimes(last.Checkpoint), last.CaughtUp
 	r.finish(&r.batch, d)
 	r.caughtUp()
 	r.batch, r.delivery = tail.Batch{}, nil
@@ -414,7 +416,10 @@ func (r *Reader) parse(line *tail.Line, d *Delivery, now time.Time) {
 func (r *Reader) mentionOdd(line *tail.Line, d *Delivery) {
 	for _, odd := range r.odd {
 		r.metrics.Count(r.cfg.Name, tail.OddField)
-		err := fmt.Errorf("field %s is ignored: %w", odd.Field, odd.Err)
+		err := odd.Err
+		if odd.Field != "" {
+			err = fmt.Errorf("field %s is ignored: %w", odd.Field, odd.Err)
+		}
 		d.Problems = append(d.Problems,
 			tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.OddField, Err: err})
 	}
@@ -448,6 +453,10 @@ func (r *Reader) refuse(d *Delivery, line *tail.Line, err error) {
 	d.Bad = append(d.Bad, bad)
 }
 
+// ErrUTF16 means that a log is in an encoding that no scheduler writes.
+var ErrUTF16 = errors.New("the text is in UTF-16: convert the file to UTF-8 first, for example by " +
+	"iconv -f UTF-16 -t UTF-8")
+
 // Refused returns a BadLine with a copy of the line. Its reason is that of err, or ReasonFormat if err is no LineError.
 func Refused(path string, number int64, text []byte, err error) BadLine {
 	bad := BadLine{Path: path, Number: number, Reason: collector.ReasonFormat, Err: err,
@@ -455,6 +464,9 @@ func Refused(path string, number int64, text []byte, err error) BadLine {
 	var le *collector.LineError
 	if errors.As(err, &le) {
 		bad.Reason = le.Reason
+	}
+	if logtext.IsUTF16(text) {
+		bad.Reason, bad.Err = collector.ReasonFormat, ErrUTF16
 	}
 	return bad
 }

@@ -11,11 +11,13 @@ package swflog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/swf"
 )
@@ -44,6 +46,7 @@ type parser struct {
 	queues  map[queueKey]string
 	// mentioned is true once extra columns have been reported.
 	mentioned bool
+	odd       [swf.Fields]bool // fields that have been reported
 }
 
 var (
@@ -100,11 +103,12 @@ func (p *parser) ParseWhole(line []byte) (w collector.Whole, ok bool, err error)
 		return w, false, p.comment(line)
 	}
 	r := &p.record
-	rest, err := swf.ParseFields(line, r)
+	rest, odd, err := swf.ParseFields(line, r)
 	if err != nil {
 		return w, false, badRecord(err)
 	}
 	p.mentionExtra(rest)
+	p.mentionOdd(odd)
 	if isPart(r.Status) {
 		return w, false, nil
 	}
@@ -127,6 +131,16 @@ func (p *parser) mentionExtra(rest []byte) {
 	p.options.Notice(collector.Bad(collector.ReasonField, "19",
 		"columns after the %dth are not part of the format and not read, here and in all other lines: %q", swf.Fields,
 		rest[:min(len(rest), 60)]))
+}
+
+// mentionOdd reports, once per file and field, that a field cannot be read and counts as unknown.
+func (p *parser) mentionOdd(odd *swf.FieldError) {
+	if odd == nil || p.odd[odd.Field-1] || p.options.Notice == nil {
+		return
+	}
+	p.odd[odd.Field-1] = true
+	p.options.Notice(&collector.LineError{Reason: collector.ReasonField, Field: strconv.Itoa(odd.Field),
+		Err: fmt.Errorf("unknown here, and wherever it has such a text: %w", odd)})
 }
 
 // isPart reports whether a record is one burst of a job that was swapped out. By the archive's definition such records
@@ -262,4 +276,4 @@ func badRecord(err error) error {
 	return &collector.LineError{Reason: collector.ReasonFormat, Err: err}
 }
 
-func trim(line []byte) []byte { return bytes.Trim(line, " \t\r\n") }
+func trim(line []byte) []byte { return bytes.TrimLeft(logtext.Trim(line), " \t\r\n") }

@@ -3,6 +3,7 @@ package swflog_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,9 +79,9 @@ func suite() formattest.Suite {
 		},
 		Bad: []formattest.BadCase{
 			bad("words", "hello, world", collector.ReasonFormat, ""),
-			bad("a field too few", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1", collector.ReasonField, "field 18"),
-			bad("a word for a number", "1 5 10 100 8 -1 -1 eight 600 -1 1 12 -1 -1 3 -1 -1 -1",
-				collector.ReasonField, "field 8"),
+			bad("a record of three fields", "1 5 10", collector.ReasonField, "field 4"),
+			bad("a word for a number", "1 5 10 long 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1",
+				collector.ReasonField, "field 4"),
 			bad("no job number", "-1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonField,
 				"job number"),
 			bad("no size", "1 5 10 100 -1 -1 -1 -1 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonProcs, "size"),
@@ -124,6 +125,58 @@ func TestExtraColumns(t *testing.T) {
 	}
 	if !slices.Equal(ids, []string{"0", "1", "2"}) || len(notices) != 1 || !strings.Contains(notices[0], `"7 8"`) {
 		t.Errorf("jobs %q, notices %q; want three jobs and a notice of the first line only", ids, notices)
+	}
+}
+
+// TestOddFiles reads files as other programs write them: with a byte order mark, headers that are not as in the
+// definition, fewer or more columns, and other text in fields. Every job whose number, times and size can be read is
+// kept. The texts are number, submit, start, end and processors; a job without an end never ran.
+func TestOddFiles(t *testing.T) {
+	for file, c := range map[string]struct {
+		want []string
+		bad  []string
+	}{
+		"bom":        {want: []string{"1 1735689600 1735689610 1735689710 4"}},
+		"bom-crlf":   {want: []string{"1 0 10 110 4", "2 3 13 113 4"}},
+		"iso-header": {want: []string{"0 0 10 110 4"}, bad: []string{"header UnixStartTime"}},
+		"misc": {want: []string{
+			"1 1735689600 1735689610 1735689710 4", "2 1735689605 1735689605 1735689705 4",
+			"3 1735689606 1735689616 -1 4", "4 1735689607 1735689617 1735689617 4",
+			"6 1735689609 1735689619 1735689719 16", "7 1735689610 1735689620 1735689720 8",
+			"8 1735689611 1735689621 1735689721 8", "9 1735689612 1735689622 1735689723 8",
+			"10 1735689613 1735689613 1735689713 8", "11 1735689614 1735689624 -1 8",
+			"12 1735689603 1735689613 1735689713 8", "12 1735689615 1735689625 1735689725 8",
+			"13 1735689616 1735689626 1735689726 8", "14 1735689617 1735689627 1735689727 8",
+			"16 1735689619 1735689629 1735689729 8", "17 1735689620 1735689630 1735689730 500",
+		}, bad: []string{"size", "field 3"}},
+		"misc2": {want: []string{
+			"1 100 110 210 4", "2 105 115 215 2", "3 110 120 220 4", "4 115 125 225 6", "5 120 130 230 4",
+		}},
+	} {
+		text, err := os.ReadFile("testdata/odd/" + file + ".swf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, bad []string
+		p := swflog.Format().New(collector.Options{}).(collector.WholeParser)
+		for line := range bytes.Lines(text) {
+			w, ok, err := p.ParseWhole(line)
+			var refused *collector.LineError
+			if errors.As(err, &refused) {
+				bad = append(bad, refused.Field)
+			}
+			if !ok {
+				continue
+			}
+			if !w.Ran {
+				w.End = -1
+			}
+			id, _, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+			got = append(got, fmt.Sprint(id, " ", w.Submit, w.Start, w.End, w.Procs))
+		}
+		if !slices.Equal(got, c.want) || !slices.Equal(bad, c.bad) {
+			t.Errorf("%s: got %q, bad %q; want %q, bad %q", file, got, bad, c.want, c.bad)
+		}
 	}
 }
 
