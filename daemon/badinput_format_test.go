@@ -69,8 +69,10 @@ func TestRightFormatIsNotDoubted(t *testing.T) {
 			s.add(t, sample(t, format))
 			_, err := daemon.OneShot(t.Context(), s.load(t), zap.New(core))
 			must(t, err)
-			if n := logs.FilterMessage("problem with a log").Len(); n > 0 {
-				t.Errorf("%d problems: %v", n, logs.All())
+			for _, entry := range logs.FilterMessage("problem with a log").All() {
+				if !strings.Contains(fmt.Sprint(entry.ContextMap()), "the zone of the log is not UTC") { // that of pbs
+					t.Errorf("a problem: %v", entry)
+				}
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/sge"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/history"
 )
@@ -21,14 +22,15 @@ func samples() map[string]string {
 		"swf": "; UnixStartTime: 1720008000\n1 0 60 240 1 -1 -1 1 600 -1 1 1 1 1 1 -1 -1 -1\n",
 		"slurm-sacct": "JobID|State|Submit|Start|End|NCPUS\n" +
 			"1|COMPLETED|2024-07-03T12:00:00|2024-07-03T12:01:00|2024-07-03T12:05:00|1\n",
-		"slurm-sacct-json": `{"jobs":[{"job_id":1,"user":"ann","required":{"CPUs":1},"state":{"current":["COMPLETED"]},` +
-			`"time":{"submission":1720008000,"eligible":1720008000,"start":1720008060,"end":1720008300},` +
+		"slurm-sacct-json": `{"jobs":[{"job_id":1,"user":"ann","required":{"CPUs":1},` +
+			`"state":{"current":["COMPLETED"]},"time":{"submission":1720008000,"eligible":1720008000,` +
+			`"start":1720008060,"end":1720008300},` +
 			`"tres":{"allocated":[{"type":"cpu","count":1}],"requested":[]}}]}`,
-		"sge-accounting": "all.q:n1:staff:ann:cfd:7:sge:0:1720008000:1720008060:1720008300:0:0:300:0.1:0.1:4560.0:0:0:0:" +
+		"sge-accounting": "all.q:n1:staff:ann:cfd:7:sge:0:1720008000:1720008060:1720008300:0:0:300:0.1:0.1:1.0:0:0:0:" +
 			"0:552:1:0:328.0:16:0:0:0:15:20:NONE:defaultdepartment:mpi:8:0:0.2:0.0:0.0:NONE:0.0:NONE:3723264.0:0:0\n",
-		"lsf-acct": `"JOB_FINISH" "7.06" 1720008300 9 501 33816627 1 1720008000 0 0 1720008060 "ann" "q" "" "" "" "h" "d" ` +
-			`"" "" "" "f" 0 1 "n1" 64 60.0 "x" "run" 1 1 0 0 -1 0 0 0 0 0 0 0 -1 0 0 0 0 0 -1 "" "default" 0 1 "" "" 0` +
-			"\n",
+		"lsf-acct": `"JOB_FINISH" "7.06" 1720008300 9 501 33816627 1 1720008000 0 0 1720008060 "ann" "q" "" "" "" ` +
+			`"h" "d" "" "" "" "f" 0 1 "n1" 64 60.0 "x" "run" 1 1 0 0 -1 0 0 0 0 0 0 0 -1 0 0 0 0 0 -1 "" "default" ` +
+			`0 1 "" "" 0` + "\n",
 	}
 }
 
@@ -59,6 +61,20 @@ func TestByteOrderMark(t *testing.T) {
 				t.Errorf("%s %q: ended %t, %d bad, format %s, %v", format, named, ended, bad, h.Files[0].Format, err)
 			}
 		}
+	}
+}
+
+// TestGridwareJSON proves that the accounting of the Gridware Cluster Scheduler is named without the name of a format.
+func TestGridwareJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "accounting.jsonl")
+	line := `{"job_number":7,"task_number":0,"start_time":1720008000000000,"owner":"ann"}` + "\n"
+	if err := os.WriteFile(path, []byte(line+line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := history.Config{Formats: history.Formats(time.Now), Now: time.Now()}
+	_, err := history.Read(t.Context(), []string{path}, cfg)
+	if !errors.Is(err, sge.ErrJSON) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -77,6 +77,9 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	if logtext.IsUTF16(head) {
 		return collector.Format{}, buffered, source.ErrUTF16
 	}
+	if sge.IsJSON(head) {
+		return collector.Format{}, buffered, sge.ErrJSON
+	}
 	f, ok := recognize(head, o, formats)
 	if !ok {
 		err = fmt.Errorf("%w; give the format if you know it, one of %s", ErrUnrecognized,

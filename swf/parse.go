@@ -10,7 +10,8 @@ import (
 // ParseRecord reads one record line into r. Fields are separated by any number of spaces and tabs. The line may
 // include its line end. A field is an optional '-', digits, an optional fraction and an optional exponent. Some logs
 // have CPU times such as "142.00". CPUTime keeps its fraction. Every other field is rounded to the nearest whole
-// number, halves away from zero. The text after the last field is ignored, because some logs have additional columns there.
+// number, halves away from zero. The text after the last field is ignored, because some logs have additional columns
+// there.
 //
 // The error is a *FieldError that names the first of the fields 1 to 4 that is missing, is not a number or is too
 // large. In that case r is unchanged. Without these fields there is no job; any other field of this kind is Unknown.

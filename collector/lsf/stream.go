@@ -7,9 +7,9 @@ import (
 )
 
 // streamRecord has the used fields of JOB_FINISH2 and JOB_STATUS2, two records that only lsb.stream has. After the
-// job's number they are pairs of a name and a value; a list repeats its name. Source: records of LSF 10.1 in comments of a
-// public program that reads lsb.stream (PlatformLog.java, 2019), and the structures jobFinish2Log and jobStatus2Log of
-// lsbatch.h, which IBM's Python API declares.
+// job's number they are pairs of a name and a value; a list repeats its name. Source: records of LSF 10.1 in comments
+// of a public program that reads lsb.stream (PlatformLog.java, 2019), and the structures jobFinish2Log and
+// jobStatus2Log of lsbatch.h, which IBM's Python API declares.
 type streamRecord struct {
 	attributes         job.Attributes
 	number, index      int64

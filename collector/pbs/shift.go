@@ -75,8 +75,8 @@ func (p *parser) correct(rec *record) {
 		return
 	}
 	p.options.Notice(collector.Bad(collector.ReasonTime, "", "the local times of records and the Unix times in them "+
-		"differ by %s: the zone of the log is not %s; set time_zone (--time-zone) to that of the PBS server; until then, "+
-		"local times are corrected by the difference", by, p.clock.loc))
+		"differ by %s: the zone of the log is not %s; set time_zone (--time-zone) to that of the PBS server; until "+
+		"then, local times are corrected by the difference", by, p.clock.loc))
 }
 
 // Survey implements collector.Zoned.

@@ -115,7 +115,8 @@ func TestRightZoneIsKept(t *testing.T) {
 // TestZoneByEnds measures the difference in a log that has no starts.
 func TestZoneByEnds(t *testing.T) {
 	const u = 1720008000
-	text := fmt.Sprintf(queued, "07/03/2024 20:00:00", 1) + fmt.Sprintf(ended, "07/03/2024 20:10:00", 2, u, u+10, u+600) +
+	text := fmt.Sprintf(queued, "07/03/2024 20:00:00", 1) +
+		fmt.Sprintf(ended, "07/03/2024 20:10:00", 2, u, u+10, u+600) +
 		fmt.Sprintf(ended, "07/03/2024 20:20:01", 3, u, u+10, u+1200) + fmt.Sprintf(deleted, "07/03/2024 20:30:00", 1)
 	got, notices := parseZone(t, time.UTC, text, true)
 	want := []string{"1 submit 1720008000", "2 end 1720008600", "3 end 1720009200", "1 cancel 1720009800"}

@@ -18,6 +18,9 @@ func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
 	if err != nil || line == nil {
 		return err
 	}
+	if isReporting(line) {
+		return collector.Bad(collector.ReasonFormat, "", "a record of the reporting file: use format %s", ReportingName)
+	}
 	rec, err := p.record(line)
 	if err != nil {
 		return err
@@ -26,6 +29,14 @@ func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
 		return nil
 	}
 	return p.outcome(&rec, time.Time{}, emit)
+}
+
+// isReporting reports whether a line begins with a time and the type acct. An accounting record follows, so that the
+// fields before it would seem to be part of a job's name with colons.
+func isReporting(line []byte) bool {
+	at, rest, _ := bytes.Cut(line, colon())
+	_, isTime := logtext.Digits(at)
+	return isTime && bytes.HasPrefix(rest, []byte("acct:"))
 }
 
 // These are the fields of an accounting record up to the category, by their index from 0 (accounting(5)).

@@ -12,6 +12,7 @@ package sge
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"time"
 
@@ -58,6 +59,16 @@ func (r *reader) event(kind job.Kind, id string, at time.Time) job.Event {
 	return job.Event{Kind: kind, Cluster: r.options.Cluster, ID: id, Time: at}
 }
 
+// ErrJSON means that the accounting has the form of a newer program.
+var ErrJSON = errors.New("a line of JSON, as Gridware Cluster Scheduler 9 writes by default: this is not read; ask " +
+	"for the old format in its reporting_params (old_accounting=true)")
+
+// IsJSON reports whether a text begins with a record of ErrJSON.
+func IsJSON(text []byte) bool {
+	first, _, _ := bytes.Cut(logtext.Trim(text), []byte("\n"))
+	return len(first) > 0 && first[0] == '{' && bytes.Contains(first, []byte(`"job_number"`))
+}
+
 // content returns the part of a line that must be parsed. It is empty for a comment, and for a line of one character,
 // which qacct skips too.
 func content(line []byte) ([]byte, error) {
@@ -66,10 +77,7 @@ func content(line []byte) ([]byte, error) {
 	case len(line) <= 1 || line[0] == '#':
 		return nil, nil
 	case line[0] == '{':
-		return nil,
-			collector.Bad(collector.ReasonFormat, "",
-				"a line of JSON, as Gridware Cluster Scheduler 9 writes by default: "+
-					"this is not read; ask for the old format in its reporting_params (old_accounting=true)")
+		return nil, collector.Bad(collector.ReasonFormat, "", "%w", ErrJSON)
 	}
 	return line, nil
 }

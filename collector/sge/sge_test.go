@@ -124,6 +124,8 @@ func accountingSuite() formattest.Suite {
 			{Name: "reporting record",
 				Line:   "1795163357:new_job:1795163357:4:-1:NONE:w1:alice:users::defaultdepartment:sge:1024",
 				Reason: collector.ReasonFormat},
+			{Name: "accounting record in the reporting file", Line: "1795163357:acct:" + line{}.String(),
+				Reason: collector.ReasonFormat},
 			{Name: "no slots", Line: line{slots: "0"}.String(), Reason: collector.ReasonProcs, Field: "slots"},
 			{Name: "too many slots", Line: line{slots: "65"}.String(), Reason: collector.ReasonProcs, Field: "slots"},
 			{Name: "slots below 0", Line: line{slots: "-1"}.String(), Reason: collector.ReasonProcs, Field: "slots"},

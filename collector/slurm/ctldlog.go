@@ -146,27 +146,14 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	case "requeue": // "requeue job JobId=1 due to failure of node n01"; "Requeuing" follows
 		rest, _ = bytes.CutPrefix(rest, []byte("job "))
 		return p.simple(job.Requeue, at, msg, rest)
-	case "error:", "Aborting": // "error: Aborting JobId=1 due to change in socket/core configuration of ..."
-		rest = fromJob(msg)
-		if bytes.HasPrefix(bytes.TrimPrefix(msg, []byte("error: ")), []byte("Aborting JobId=")) {
-			return p.simple(job.End, at, msg, rest)
-		}
-		return nil
 	case "Killing":
 		return p.killing(at, msg, rest)
-	case "Time":
-		if bytes.HasPrefix(rest, []byte("limit exhausted for ")) {
-			return p.ended(at, msg, fromJob(rest))
-		}
-		return nil
-	case "Reservation": // "Reservation ended for JobId=5"
-		if bytes.HasPrefix(rest, []byte("ended for ")) {
-			return p.ended(at, msg, fromJob(rest))
-		}
-		return nil
-	case "job_time_limit:":
-		if hasAnyPrefix(rest, "inactivity time limit reached for ", "Preemption GraceTime reached ") {
-			return p.ended(at, msg, fromJob(rest))
+	case "Time", "Reservation", "job_time_limit:", "error:", "Aborting":
+		// "error: Aborting JobId=1 due to change in socket/core configuration of allocated nodes", at slurmctld's start
+		if hasAnyPrefix(msg, "Time limit exhausted for ", "Reservation ended for ",
+			"job_time_limit: inactivity time limit reached for ", "job_time_limit: Preemption GraceTime reached ",
+			"error: Aborting JobId=", "Aborting JobId=") {
+			return p.ended(at, msg, fromJob(msg))
 		}
 		return nil
 	case "_slurm_rpc_kill_job:":

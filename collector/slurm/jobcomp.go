@@ -89,8 +89,8 @@ func (p *jobcompParser) drop() error {
 	pending := p.pending
 	p.pending = p.pending[:0]
 	if isOldRecord(pending) {
-		return collector.Bad(collector.ReasonField, "SubmitTime", "a record without it, as Slurm wrote up to version 16, "+
-			"has no wait; read a dump of sacct instead: %q", shorten(pending))
+		return collector.Bad(collector.ReasonField, "SubmitTime", "a record without it, as Slurm wrote up to "+
+			"version 16, has no wait; read a dump of sacct instead: %q", shorten(pending))
 	}
 	return collector.Bad(collector.ReasonFormat, "ExitCode", "the record before this line has no end: %q",
 		shorten(pending))

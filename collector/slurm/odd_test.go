@@ -75,7 +75,8 @@ func ends(events []job.Event) (out []string) {
 func TestRepeatedHour(t *testing.T) {
 	const header = "JobIDRaw|State|Submit|Start|End|ElapsedRaw|NCPUS\n"
 	row := func(id int, submit, start, end, elapsed string) string {
-		return fmt.Sprintf("%d|COMPLETED|2024-10-27T%s|2024-10-27T%s|2024-10-27T%s|%s|4\n", id, submit, start, end, elapsed)
+		return fmt.Sprintf("%d|COMPLETED|2024-10-27T%s|2024-10-27T%s|2024-10-27T%s|%s|4\n", id, submit, start, end,
+			elapsed)
 	}
 	job1, job3 := "1 1729989600 1729990200 1729991400", "3 1729989900 1729990680 1729996200"
 	for name, c := range map[string]struct {
@@ -107,6 +108,69 @@ func TestRepeatedHour(t *testing.T) {
 		events, bad := parseText(t, slurm.Sacct(), "Europe/Berlin", c.text)
 		if diff := cmp.Diff(c.want, ends(events)); diff != "" || len(bad) > 0 {
 			t.Errorf("%s: %q (-want +got):\n%s", name, bad, diff)
+		}
+	}
+}
+
+// TestDelimiters reads dumps of sacct with another delimiter, in a header or in a well-known form without one.
+func TestDelimiters(t *testing.T) {
+	const names = "JobID|JobIDRaw|User|Partition|State|Submit|Eligible|Start|End|Elapsed|ReqCPUS|AllocCPUS|NNodes|" +
+		"JobName"
+	const row = "7|7|ann|p|COMPLETED|2024-07-03T12:00:00|2024-07-03T12:00:00|2024-07-03T12:01:00|2024-07-03T12:05:00|" +
+		"00:04:00|4|4|1|a b"
+	known := strings.Split(slurm.SacctColumns, ",")
+	values := map[string]string{"Submit": "2024-07-03T12:00:00", "JobIDRaw": "7", "JobID": "7", "State": "COMPLETED",
+		"Eligible": "2024-07-03T12:00:00", "Start": "2024-07-03T12:01:00", "End": "2024-07-03T12:05:00",
+		"TimelimitRaw": "60", "ReqCPUS": "4", "AllocCPUS": "4", "ReqNodes": "1", "NNodes": "1", "Priority": "1",
+		"JobName": "a b"}
+	for i, name := range known {
+		known[i] = values[name]
+	}
+	for _, d := range []string{"|", ";", ",", "\t", "^", "~", "@@", "<>", "::"} {
+		text := strings.ReplaceAll(names+"\n"+row+"\n"+row+d+d+"c\n", "|", d)
+		events, bad := parseText(t, slurm.Sacct(), "UTC", "\ufeff"+text)
+		if len(events) != 6 || len(bad) > 0 || events[2].Name != "a b" || events[5].Name != "a b"+d+d+"c" ||
+			events[2].Procs != 4 {
+			t.Errorf("%q: %d events, %q: %+v", d, len(events), bad, events)
+		}
+		if len(d) > 1 {
+			continue
+		}
+		events, bad = parseText(t, slurm.Sacct(), "UTC", strings.Join(known, d)+"\n")
+		if len(events) != 3 || len(bad) > 0 || events[2].Name != "a b" || events[2].TimeLimit != time.Hour {
+			t.Errorf("%q without a header: %d events, %q", d, len(events), bad)
+		}
+	}
+	_, bad := parseText(t, slurm.Sacct(), "UTC", "JobID State Submit Start End NCPUS\n7 COMPLETED a b c 4\n")
+	if len(bad) != 2 {
+		t.Errorf("columns of blanks: %q", bad)
+	}
+}
+
+// TestDelimiterInTexts reads job names and command lines that contain the delimiter.
+func TestDelimiterInTexts(t *testing.T) {
+	const times = "2024-07-03T12:00:00|2024-07-03T12:01:00|2024-07-03T12:05:00"
+	for name, c := range map[string]struct{ header, row, jobName string }{
+		"command in the middle": {"JobID|SubmitLine|State|Submit|Start|End|NCPUS",
+			"7|sbatch --wrap=a|b|| c|COMPLETED|" + times + "|4", ""},
+		"name and command": {"JobID|JobName|State|SubmitLine|Submit|Start|End|NCPUS",
+			"7|x|y|COMPLETED|srun sh -c a|b|" + times + "|4", "x|y"},
+		"name and command, adjacent": {"JobID|State|Submit|Start|End|NCPUS|JobName|SubmitLine",
+			"7|COMPLETED|" + times + "|4|x|y|/usr/bin/sbatch a|b|c", "x|y"},
+		"command before the name": {"JobID|SubmitLine|JobName|State|Submit|Start|End|NCPUS",
+			"7|sbatch a|b|x|COMPLETED|" + times + "|4", "x"},
+		"comment": {"JobID|Comment|State|JobName|Submit|Start|End|NCPUS",
+			"7|one|two|FAILED|x|COMPLETED|" + times + "|4", "x|COMPLETED"},
+		"wide columns": {"JobID%20|JobName%-80|State|Submit|Start|End|NCPUS", "7|x|COMPLETED|" + times + "|4", "x"},
+	} {
+		events, bad := parseText(t, slurm.Sacct(), "UTC", c.header+"\n"+c.row+"\n")
+		if len(events) != 3 || len(bad) > 0 {
+			t.Errorf("%s: %d events, %q", name, len(events), bad)
+			continue
+		}
+		if ev := events[2]; ev.Kind != job.End || ev.Procs != 4 || ev.Time.Unix() != 1720008300 ||
+			ev.Name != c.jobName {
+			t.Errorf("%s: %+v", name, ev)
 		}
 	}
 }

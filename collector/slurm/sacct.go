@@ -78,6 +78,17 @@ func (p *sacctParser) setColumns(names, separator string) error {
 	return err
 }
 
+// header uses the names in a header line, if the line is one.
+func (p *sacctParser) header(line []byte) (isHeader bool, err error) {
+	separator := headerSeparator(line)
+	if separator == "" {
+		return false, nil
+	}
+	err = p.setColumns(string(line), separator)
+	p.form.separator = []byte(separator)
+	return true, err
+}
+
 // recognize uses the form that fits a row of a dump without a header. If none fits, it keeps the present form.
 func (p *sacctParser) recognize(line []byte) {
 	for i := range p.known {
@@ -86,16 +97,24 @@ func (p *sacctParser) recognize(line []byte) {
 			return
 		}
 	}
+	if bytes.IndexByte(line, '|') >= 0 || p.form.fits(line) {
+		return
+	}
+	for i := range p.known {
+		for _, separator := range [...]string{";", ",", "\t", "^", "~", "#", ":"} {
+			form := p.known[i]
+			if form.separator = []byte(separator); form.fits(line) {
+				p.use(&form)
+				return
+			}
+		}
+	}
 }
 
 // Header implements collector.HeaderParser.
 func (p *sacctParser) Header(line []byte) bool {
-	line = logtext.Trim(line)
-	if !isHeader(line) {
-		return false
-	}
-	_ = p.setColumns(string(line), "|") // Parse reports an unusable header
-	return true
+	ok, _ := p.header(logtext.Trim(line)) // Parse reports an unusable header
+	return ok
 }
 
 // Parse implements collector.Parser. A row emits the events of one attempt of a job, as far as they have happened:
@@ -105,14 +124,14 @@ func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 	if len(line) == 0 {
 		return nil
 	}
-	if isHeader(line) {
+	if ok, err := p.header(line); ok {
 		p.pending = p.pending[:0]
-		return p.setColumns(string(line), "|")
+		return err
 	}
 	if !p.fixed && len(p.pending) == 0 {
 		p.recognize(line)
 	}
-	missing := len(p.form.layout) - 1 - bytes.Count(line, []byte("|"))
+	missing := len(p.form.layout) - 1 - bytes.Count(line, p.form.separator)
 	switch {
 	case len(p.pending) > 0 && (missing > 0 || missing+p.lacking() == 0):
 		if len(p.pending)+len(line) > maxRecord {
@@ -141,8 +160,8 @@ func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 // badCount returns the error of a row that has too few fields.
 func (p *sacctParser) badCount(got int) error {
 	if p.fixed {
-		return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d",
-			len(p.form.layout), got)
+		return collector.Bad(collector.ReasonFormat, "row", "want %d fields between %q, got %d", len(p.form.layout),
+			p.form.separator, got)
 	}
 	return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d; if the dump has no "+
 		"header and other columns, put them in front as a header line, or name them by --columns of the command",
@@ -154,7 +173,7 @@ func (p *sacctParser) Flush() error { return p.drop() }
 
 // lacking returns the number of fields that the unfinished row lacks.
 func (p *sacctParser) lacking() int {
-	return len(p.form.layout) - 1 - bytes.Count(p.pending, []byte("|"))
+	return len(p.form.layout) - 1 - bytes.Count(p.pending, p.form.separator)
 }
 
 func (p *sacctParser) drop() error {
@@ -248,33 +267,62 @@ func (p *sacctParser) record(emit func(job.Event)) error {
 	return unknown
 }
 
-// split splits a row into fields. Additional fields belong to the name.
+// maxExtra is the maximum number of separators in texts of users for which the ways to share them are tried.
+const maxExtra = 64
+
+// split splits a row into fields. Separators in the texts of users make additional fields. If several columns have such
+// texts, split takes the first way to share them by which all fields look like their columns.
 func (p *sacctParser) split(line []byte) {
-	extra := bytes.Count(line, []byte("|")) - (len(p.form.layout) - 1)
-	p.fields = [columns][]byte{}
-	for i, c := range p.form.layout {
-		length := fieldLength(line)
-		if i == p.form.nameAt {
-			for ; extra > 0; extra-- {
-				length += 1 + fieldLength(line[length+1:])
+	free := p.form.free
+	extra := bytes.Count(line, p.form.separator) - (len(p.form.layout) - 1)
+	if len(free) < 2 || extra <= 0 || extra > maxExtra {
+		p.splitBy(line, extra, 0)
+		return
+	}
+	for _, strict := range [...]bool{true, false} {
+		for inFirst := extra; inFirst >= 0; inFirst-- {
+			if p.splitBy(line, inFirst, extra-inFirst) && (!strict || isCommand(p.fields[submitLine])) {
+				return
 			}
 		}
+	}
+	p.splitBy(line, extra, 0)
+}
+
+// splitBy splits a row of which the first column of a user's text has inFirst separators and the next one inNext. It
+// reports whether all fields look like their columns.
+func (p *sacctParser) splitBy(line []byte, inFirst, inNext int) (fits bool) {
+	width := len(p.form.separator)
+	p.fields = [columns][]byte{}
+	fits = true
+	for i, c := range p.form.layout {
+		length, joined := p.form.fieldLength(line), 0
+		if len(p.form.free) > 0 && i == p.form.free[0] {
+			joined = inFirst
+		} else if len(p.form.free) > 1 && i == p.form.free[1] {
+			joined = inNext
+		}
+		for ; joined > 0; joined-- {
+			length += width + p.form.fieldLength(line[length+width:])
+		}
 		value := line[:length]
+		fits = fits && c.mayBe(value)
 		if c != other && (len(p.fields[c]) == 0 || c != nNodes) {
 			p.fields[c] = value
 		}
 		if length == len(line) {
-			return
+			return fits
 		}
-		line = line[length+1:]
+		line = line[length+width:]
 	}
+	return fits
 }
 
-func fieldLength(line []byte) int {
-	if i := bytes.IndexByte(line, '|'); i >= 0 {
-		return i
-	}
-	return len(line)
+// isCommand reports whether a text may be a command line that submits a job; so may no text.
+func isCommand(text []byte) bool {
+	word, _, _ := bytes.Cut(text, []byte(" "))
+	word = word[bytes.LastIndexByte(word, '/')+1:]
+	return len(text) == 0 || string(word) == "sbatch" || string(word) == "srun" || string(word) == "salloc"
 }
 
 // id returns the job's id, "" for a step ("15.batch"). The waiting tasks of an array share one row, "11_[3-6%2]": the

@@ -58,6 +58,7 @@ const (
 	clusterName
 	elapsed
 	elapsedRaw
+	submitLine
 	columns // number of columns
 )
 
@@ -123,14 +124,27 @@ func amountColumnOf(name []byte) column {
 		return elapsed
 	case "elapsedraw":
 		return elapsedRaw
+	case "submitline":
+		return submitLine
 	}
 	return other
+}
+
+// isFreeText reports whether a column that is not used has text of users.
+func isFreeText(name string) bool {
+	switch strings.ToLower(name) {
+	case "comment", "admincomment", "systemcomment", "workdir", "extra", "stdin", "stdout", "stderr", "wckey":
+		return true
+	}
+	return false
 }
 
 // sacctForm is the order of the columns of a dump.
 type sacctForm struct {
 	layout []column
-	nameAt int // index of the job's name, -1 for none
+	free   []int // indexes of the columns with text of users, which may contain the separator
+	// separator stands between fields. It is "|" unless the dump has another one (sacct --delimiter).
+	separator []byte
 	// utc is true if the guide that defines this form requires UTC.
 	utc bool
 }
@@ -138,13 +152,13 @@ type sacctForm struct {
 // newSacctForm parses the names of columns. If lines end with "|" (sacct -p), the last name is empty. The error names
 // the first required column that is missing; the form can split rows even then.
 func newSacctForm(names, separator string) (sacctForm, error) {
-	form := sacctForm{nameAt: -1}
+	form := sacctForm{separator: []byte("|")}
 	var seen [columns]bool
 	for word := range strings.SplitSeq(names, separator) {
 		word, _, _ = strings.Cut(strings.TrimSpace(word), "%") // sacct may write a width after the name: "jobname%80"
 		c := columnOf([]byte(word))
-		if c == jobName {
-			form.nameAt = len(form.layout)
+		if c == jobName || c == submitLine || isFreeText(word) {
+			form.free = append(form.free, len(form.layout))
 		}
 		seen[c] = true
 		form.layout = append(form.layout, c)
@@ -182,25 +196,40 @@ func wellKnownForms() []sacctForm {
 
 // fits reports whether a row seems to have this form: times, state and priority are in their columns.
 func (s *sacctForm) fits(line []byte) bool {
-	if bytes.Count(line, []byte("|"))+1 < len(s.layout) {
+	if bytes.Count(line, s.separator)+1 < len(s.layout) {
 		return false
 	}
 	for _, c := range s.layout {
-		length := fieldLength(line)
-		value := line[:length]
-		switch {
-		case c == submit && !looksLikeTime(value):
-			return false
-		case (c == start || c == end) && !looksLikeTime(value) && !isDigitless(value):
-			return false
-		case c == state && (len(value) == 0 || value[0] < 'A' || value[0] > 'Z' || looksLikeTime(value)):
-			return false
-		case c == priority && !isDigits(value):
+		length := s.fieldLength(line)
+		if !c.mayBe(line[:length]) {
 			return false
 		}
-		line = line[min(length+1, len(line)):]
+		line = line[min(length+len(s.separator), len(line)):]
 	}
 	return true
+}
+
+// mayBe reports whether a text looks like a value of the column.
+func (c column) mayBe(value []byte) bool {
+	switch c {
+	case submit:
+		return looksLikeTime(value)
+	case start, end:
+		return looksLikeTime(value) || isDigitless(value)
+	case state:
+		return len(value) > 0 && value[0] >= 'A' && value[0] <= 'Z' && !looksLikeTime(value)
+	case priority:
+		return isDigits(value)
+	}
+	return true
+}
+
+// fieldLength returns the length of the first field of a line.
+func (s *sacctForm) fieldLength(line []byte) int {
+	if i := bytes.Index(line, s.separator); i >= 0 {
+		return i
+	}
+	return len(line)
 }
 
 // looksLikeTime reports whether a text begins like a date, or looks like Unix seconds.
@@ -219,19 +248,52 @@ func isDigits(text []byte) bool {
 // isDigitless reports whether a text has no digit. The texts for an unknown time have none: "Unknown", "None" and "".
 func isDigitless(text []byte) bool { return !slices.ContainsFunc(text, isDigit) }
 
-// isHeader reports whether a line is a header: it does not begin with a digit, and most of its words, at least two, are
-// names of columns.
-func isHeader(line []byte) bool {
+// headerSeparator returns the text between the names in a header, "" for a line that is no header. Most words of a
+// header, at least two, are names of columns. The separator is "|", or else the text after the first name.
+func headerSeparator(line []byte) string {
 	if len(line) == 0 || isDigit(line[0]) {
-		return false
+		return ""
 	}
+	if isHeaderOf(line, "|") {
+		return "|"
+	}
+	name := nameLength(line)
+	if columnOf(line[:name]) == other {
+		return ""
+	}
+	rest := line[name:]
+	if len(rest) > 0 && rest[0] == '%' {
+		rest = bytes.TrimLeft(rest[1:], "-0123456789")
+	}
+	end := 0
+	for end < len(rest) && nameLength(rest[end:]) == 0 {
+		end++
+	}
+	separator := string(rest[:end])
+	const longest = 8
+	if len(strings.Trim(separator, " ")) == 0 || end > longest || !isHeaderOf(line, separator) {
+		return ""
+	}
+	return separator
+}
+
+func nameLength(line []byte) int {
+	n := 0
+	for n < len(line) && (line[n]|0x20 >= 'a' && line[n]|0x20 <= 'z') {
+		n++
+	}
+	return n
+}
+
+func isHeaderOf(line []byte, separator string) bool {
 	known := 0
-	for word := range bytes.SplitSeq(line, []byte("|")) {
+	for word := range bytes.SplitSeq(line, []byte(separator)) {
+		word, _, _ = bytes.Cut(word, []byte("%"))
 		if columnOf(word) != other {
 			known++
 		}
 	}
-	return known >= 2 && 2*known > bytes.Count(line, []byte("|"))
+	return known >= 2 && 2*known > bytes.Count(line, []byte(separator))
 }
 
 // CheckSacctColumns returns an error if a list of column names, separated by commas, cannot be used for a dump.
