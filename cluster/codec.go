@@ -47,7 +47,8 @@ func (s *State) MarshalBinary() ([]byte, error) {
 		Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
 		// An empty list is encoded as [], not null.
 		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count,
-		Unseen: s.unseenAt.UTC(), Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
+		Unseen: s.unseenAt.UTC(), Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts,
+		Pools: make([]savedPool, len(s.pools)),
 	}
 	for i, p := range s.pools {
 		out.Pools[i] = savedPool{Name: p.Name, Seen: p.seen, Pressure: p.Pressure, Since: p.since.UTC(), Binds: p.Binds}

@@ -46,8 +46,8 @@ func (f fold) doom(j *Job, ev job.Event) Verdict {
 }
 
 // expire removes the jobs whose grace is over at the time of an event: first those whose start is unknown, then those
-// whose deletion was requested, in the order of their ends and requests. It does not remove the job of the event itself,
-// because a late start or end is better than none.
+// whose deletion was requested, in the order of their ends and requests. It does not remove the job of the event
+// itself, because a late start or end is better than none.
 func (f fold) expire(ev *job.Event) {
 	for i := 0; i < len(f.over); {
 		j := f.over[i]

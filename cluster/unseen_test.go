@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestEndWithoutAStart proves that a job whose end shows that it ran is no cancelled job. It waits for a record with its
-// start, and is given up if none comes. Every case replays to the same state.
+// TestEndWithoutAStart proves that a job whose end shows that it ran is no cancelled job. It waits for a record with
+// its start, and is given up if none comes. Every case replays to the same state.
 func TestEndWithoutAStart(t *testing.T) {
 	end := event(job.End, "1", 30)
 	end.Ran = true

@@ -157,8 +157,8 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	return jobs
 }
 
-// missingDetails finds jobs whose log gives no size or no queue, or no start although they have ended. The scheduler may
-// report these. A job causes at most one early poll for each: if the scheduler's answer lacks the details too, the
+// missingDetails finds jobs whose log gives no size or no queue, or no start although they have ended. The scheduler
+// may report these. A job causes at most one early poll for each: if the scheduler's answer lacks the details too, the
 // daemon may not be allowed to see them.
 type missingDetails struct {
 	view         func() *readmodel.View

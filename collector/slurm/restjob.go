@@ -48,8 +48,8 @@ type restJob struct {
 // stateFlags are the flags that squeue shows in place of a state. The first one that is set counts (job_state_string
 // in src/common/slurm_protocol_defs.c).
 var stateFlags = [...]string{
-	"COMPLETING", "STAGE_OUT", "CONFIGURING", "EXPEDITING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
-	"STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
+	"COMPLETING", "STAGE_OUT", "CONFIGURING", "EXPEDITING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",
+	"SPECIAL_EXIT", "STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
 }
 
 // state returns the state that squeue shows.

@@ -257,9 +257,9 @@ func (r *row) readNice(field []byte) error {
 	return nil
 }
 
-// resources reads attributes other than processors: PriorityLong, OverSubscribe or Exclusive, and tres-alloc, which for a waiting
-// job is its request. If Slurm does not account for GPUs (AccountingStorageTRES), the GPUs requested per job, node or
-// task are read instead.
+// resources reads attributes other than processors: PriorityLong, OverSubscribe or Exclusive, and tres-alloc, which for
+// a waiting job is its request. If Slurm does not account for GPUs (AccountingStorageTRES), the GPUs requested per job,
+// node or task are read instead.
 func (p *squeueParser) resources(r *row, f [][]byte) error {
 	if priority, ok := logtext.Digits(f[0]); !ok {
 		return badNumber("PriorityLong", f[0])

@@ -121,8 +121,8 @@ func TestSqueueColumns(t *testing.T) {
 	}
 }
 
-// TestSqueueOf2605 proves that a listing of a real Slurm 26.05.5 is read. Job 2 was submitted with --exclusive, job 3 with
-// --exclusive=user, job 4 with --oversubscribe, and job 5 to a partition with Exclusive=NODE.
+// TestSqueueOf2605 proves that a listing of a real Slurm 26.05.5 is read. Job 2 was submitted with --exclusive, job 3
+// with --exclusive=user, job 4 with --oversubscribe, and job 5 to a partition with Exclusive=NODE.
 func TestSqueueOf2605(t *testing.T) {
 	run := func(_ context.Context, args []string) ([]byte, error) {
 		if args[len(args)-1] == "--version" {
