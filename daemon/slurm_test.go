@@ -248,7 +248,7 @@ func (c *slurmCluster) awkwardJobs() map[string]string {
 		{"array canceled", "sleep 100", []string{"-t", "5", "--array=1-6%2"}},
 		{"requeued", "sleep 100", []string{"-t", "2", "--requeue"}},
 		{"two queues", "sleep 3", []string{"-t", "2", "-p", "short,medium"}},
-		{"updated", "sleep 3", []string{"-t", "3", "--begin=now+9"}},
+		{"updated", "sleep 3", []string{"-t", "3", "--begin=now+25"}},
 		{"heterogeneous", "sleep 3", []string{"-N1", "-t", "2", ":", "-N2"}},
 		{"over the limit", "sleep 2", []string{"-t", "20", "-p", "short"}},
 		{"too wide", "sleep 2", []string{"-t", "2", "-N", "1000"}},
