@@ -153,3 +153,36 @@ func TestPoisonedDatabase(t *testing.T) {
 		t.Errorf("%d entries, rows of queues %v", len(k.Entries), queues)
 	}
 }
+
+// TestHostileImport imports dumps of sacct with queues whose names are not UTF-8, and starts the daemon again.
+func TestHostileImport(t *testing.T) {
+	s := importSite(t, 64)
+	s.add(t, life{"9.t", 4, 0, 1, 5}.q())
+	d := s.start(t)
+	d.caughtUp()
+	const header = "JobID|JobIDRaw|User|Account|Partition|State|Submit|Eligible|Start|End|TimelimitRaw|ReqCPUS|" +
+		"AllocCPUS|NNodes\n"
+	// plain, one byte, the text of its escape, an overlong character, a surrogate
+	queues := []string{"p", "caf\xe9", `caf\xe9`, "a\xc0\xafb", "a\xed\xa0\x80b"}
+	dump := header
+	for i, queue := range queues {
+		dump += fmt.Sprintf("%d|%[1]d|a|a|%s|COMPLETED|2026-02-28T12:0%[1]d:00|2026-02-28T12:0%[1]d:00|"+
+			"2026-02-28T12:10:00|2026-02-28T12:58:39|600|2|2|1\n", i+1, queue)
+	}
+	d.mustImport(s, "slurm-sacct", strings.NewReader(dump))
+	answers(t, d)
+	d.stop()
+	again := s.start(t)
+	again.caughtUp()
+	answers(t, again)
+	again.stop()
+	got := map[string]bool{}
+	for _, r := range s.kept(t).Rows {
+		got[r.Queue] = true
+	}
+	for _, queue := range queues {
+		if !got[job.Printable(queue)] {
+			t.Errorf("no row of queue %q: %v", queue, got)
+		}
+	}
+}
