@@ -102,7 +102,8 @@ func refuseRestoring(w http.ResponseWriter, c *readmodel.Condition) {
 	w.Header().Set("Cache-Control", "no-store")
 	access.WriteProblem(w, &wire.Problem{
 		Type: wire.ProblemNoForecast, Title: noForecastTitle, Status: http.StatusServiceUnavailable,
-		Detail: c.String(), Reason: string(c.Name), Hint: "ask again later: the daemon answers once its state is restored",
+		Detail: c.String(), Reason: string(c.Name),
+		Hint: "ask again later: the daemon answers once its state is restored",
 	})
 }
 

@@ -48,8 +48,8 @@ func (c *Config) WithShape(data []byte) (*Config, error) {
 	return &shaped, nil
 }
 
-// ChangedShape returns the keys with EffectRebuild whose values differ from those that MarshalShape once encoded, in the
-// form of ReloadPlan.Keys. It does not compare the sources, which data does not have.
+// ChangedShape returns the keys with EffectRebuild whose values differ from those that MarshalShape once encoded, in
+// the form of ReloadPlan.Keys. It does not compare the sources, which data does not have.
 func (c *Config) ChangedShape(data []byte) ([]string, error) {
 	old, err := c.WithShape(data)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 )
 
 // core is the part of a daemon that owns the database and the state in memory. There are two kinds. A collectingCore
-// reads logs and writes. A servingCore follows the journal of another daemon. A core works after open and restore. After drain
-// it neither reads nor writes, and it answers requests from the last published view. A core must not be used once its
-// webAPI is closed.
+// reads logs and writes. A servingCore follows the journal of another daemon. A core works after open and restore.
+// After drain it neither reads nor writes, and it answers requests from the last published view. A core must not be
+// used once its webAPI is closed.
 type core interface {
 	// open opens the database and the part that answers requests. Until restore is done, that part answers only what
 	// needs no state. On error open undoes everything; the error names the step that failed.

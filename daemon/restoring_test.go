@@ -93,8 +93,8 @@ func (d *restoringDaemon) wantRestoring(reason string) {
 	if status := daemon.StartLine(d.Daemon); !strings.HasPrefix(status, text) {
 		d.t.Errorf("systemd's status is %q, want %q", status, text)
 	}
-	series := fmt.Sprintf(`waitcast_health_condition{cluster="",condition="state_restoring",file="",reason=%q,source=""}`,
-		reason+": the state is rebuilt from the journal")
+	series := fmt.Sprintf(`waitcast_health_condition{cluster="",condition="state_restoring",file="",reason=%q,`+
+		`source=""}`, reason+": the state is rebuilt from the journal")
 	if d.metric(series) != "1" {
 		d.t.Error("the metrics do not have the condition")
 	}
@@ -118,8 +118,8 @@ func (d *restoringDaemon) wantRefused(path, text string) {
 		d.t.Fatalf("%s: %v", path, err)
 	}
 	retry, err := strconv.Atoi(response.Header.Get("Retry-After"))
-	if p.Status != http.StatusServiceUnavailable || response.StatusCode != p.Status || p.Type != wire.ProblemNoForecast ||
-		p.Reason != "state_restoring" || !strings.HasPrefix(p.Detail, text) || err != nil || retry < 1 ||
+	if p.Status != http.StatusServiceUnavailable || response.StatusCode != p.Status ||
+		p.Type != wire.ProblemNoForecast || p.Reason != "state_restoring" || !strings.HasPrefix(p.Detail, text) || err != nil || retry < 1 ||
 		response.Header.Get("Content-Type") != "application/problem+json" {
 		d.t.Errorf("%s: %s with Retry-After %q: %+v", path, response.Status, response.Header.Get("Retry-After"), p)
 	}

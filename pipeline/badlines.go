@@ -91,7 +91,7 @@ func (o *openBad) encode() (data []byte) {
 func (p *Pipeline) saveBad(batch *modelstore.Batch) {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
-		if !in.bad.changed {
+		if !in.bad.changed || p.stopped(in.cluster) {
 			continue
 		}
 		in.bad.changed = false

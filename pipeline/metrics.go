@@ -57,7 +57,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		Stopped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_cluster_stopped",
-			Help: "1 if a bug has stopped the cluster: its answers are those of that time until the daemon is restarted.",
+			Help: "1 if a bug has stopped the cluster: its answers are those of that time until the daemon is " +
+				"restarted.",
 		}, []string{"cluster"}),
 		Observed: newObserved(reg),
 	}

@@ -28,8 +28,8 @@ func manualPages(root *cobra.Command, date time.Time) (map[string]string, error)
 			{Title: "EXIT STATUS", List: []manual.Item{
 				{Term: "0", Text: "Stopped in order."},
 				{Term: "1", Text: "Failed."},
-				{Term: "2", Text: "Wrong usage of a subcommand. The daemon itself ends with 2 only after a bug in it (a " +
-					"panic): systemd starts it again."},
+				{Term: "2", Text: "Wrong usage of a subcommand. The daemon itself ends with 2 only after a bug in it " +
+					"(a panic): systemd starts it again."},
 				{Term: "78", Text: "Wrong usage of the daemon, or a mistake in its configuration: each is reported " +
 					"with its line. systemd does not start the daemon again."},
 			}},

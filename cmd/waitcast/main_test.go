@@ -127,8 +127,8 @@ func TestExit1OtherAnswers(t *testing.T) {
 	expect(t, runWith(url, question...), 1, "refused: Not ready: the logs are still being read (status 503)")
 }
 
-// TestExit3WhileTheStateIsRestored proves that a question to a daemon that restores its state ends with code 3, and that
-// the message has the daemon's words.
+// TestExit3WhileTheStateIsRestored proves that a question to a daemon that restores its state ends with code 3, and
+// that the message has the daemon's words.
 func TestExit3WhileTheStateIsRestored(t *testing.T) {
 	const words = "state_restoring: waitcastd was upgraded to version 0.2.0: the state is rebuilt from the journal: " +
 		"34 % done, about 3 min left"

@@ -67,7 +67,8 @@ func TestRehearsal(t *testing.T) {
 			check := &checker{cfg: cfg, opts: Options{Now: time.Now, Limit: time.Hour},
 				Report: newReport(Options{}, time.Now())}
 			log := &source.Config{Name: "main/log", Options: collector.Options{Cluster: c.cluster},
-				Format: collector.Format{Name: "fragile", New: func(collector.Options) collector.Parser { return fragile{} }}}
+				Format: collector.Format{Name: "fragile",
+					New: func(collector.Options) collector.Parser { return fragile{} }}}
 			goes := check.rehearse(t.Context(), log, "source main/log", []File{{Path: path, Bytes: int64(text.Len())}})
 			found := ""
 			for _, f := range check.Findings {

@@ -244,9 +244,9 @@ func (v *View) LoadForecasts() (made, failures int64) {
 // was read, or because the job is a task that left its array before it started.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
-// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then those of the cluster
-// itself, of its starts and its history. If another source replaces an unreadable one (see StandIn), its condition is
-// SourceStandby.
+// Conditions returns the conditions of the cluster's sources, by the names of the sources, and then those of the
+// cluster itself, of its starts and its history. If another source replaces an unreadable one (see StandIn), its
+// condition is SourceStandby.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
