@@ -119,7 +119,7 @@ func (r *reader) lines(ctx context.Context, lines *Lines) error {
 			r.line-- // the last line
 			if flusher, ok := r.parser.(collector.Flusher); ok {
 				if err := flusher.Flush(); err != nil {
-					r.refuse(nil, cutOff(err))
+					r.refuse(nil, unfinished(err))
 				}
 			}
 			return nil
@@ -236,6 +236,15 @@ func (r *reader) broken(err error) {
 	}
 	r.refuse(nil, &collector.LineError{Reason: collector.ReasonFormat,
 		Err: fmt.Errorf("cannot be read further: %w; %s", err, advice)})
+}
+
+// unfinished returns the error of a record without its end. A record that ends, but cannot be used, is not cut off.
+func unfinished(err error) error {
+	var bad *collector.LineError
+	if errors.As(err, &bad) && bad.Reason != collector.ReasonFormat {
+		return err
+	}
+	return cutOff(err)
 }
 
 // cutOff adds to the error of the last line that the file seems to be truncated. The line has no line end.
