@@ -46,7 +46,7 @@ check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(call tool,golangci-lint) run $(SUBJECT)
 	$(GO) run ./scripts/names
-	$(GO) test $(QUICK) ./scripts/apipage
+	$(GO) test $(QUICK) ./scripts/openapi
 	$(GO) test -C research $(QUICK) ./cmd/claims
 	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
@@ -111,7 +111,7 @@ vulncheck:
 fmt:
 	$(TOOLS) golangci-lint fmt ./...
 
-# Files made by a program: the dashboards in deploy/grafana, docs/api.md and docs/api-objects.md.
+# Files made by a program: docs/openapi.json.
 generate:
 	$(GO) generate ./...
 
@@ -133,7 +133,7 @@ research:
 # stopped continues. It says what it lacks, and leaves the tree unchanged or fails.
 claims:
 	$(GO) run -C research ./cmd/claims -shared $(SHARED) $(if $(FULL),-full) $(if $(KEEP),-keep $(KEEP))
-	git diff --exit-code --stat -- README.md docs research/docs deploy/grafana
+	git diff --exit-code --stat -- README.md docs research/docs
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 papers:

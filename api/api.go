@@ -2,7 +2,7 @@
 // and the metrics. It reads published views only and never waits for the writer.
 package api
 
-//go:generate go run ../scripts/apipage ../docs
+//go:generate go run ../scripts/openapi ../docs/openapi.json
 
 import (
 	"cmp"

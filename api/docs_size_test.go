@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocumentedQuestions proves that the POST requests in docs/api.md get answers with the documented members and
+// TestDocumentedQuestions proves that the POST requests in the reference get answers with the documented members and
 // types.
 func TestDocumentedQuestions(t *testing.T) {
 	f := lively(t)

@@ -11,19 +11,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/api/reference/render"
 	"github.com/waitcast/waitcast/api/wire"
 )
 
 func documentation(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../docs/api.md")
+	text, err := render.Markdown(serve(t, main(0)).do(http.MethodGet, "/openapi.json", nil).body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	return string(text)
 }
 
-// TestDocumentedAnswers proves that the answers in docs/api.md have exactly the members and types of the real ones.
+// TestDocumentedAnswers proves that the answers in the reference have exactly the members and types of the real ones.
 func TestDocumentedAnswers(t *testing.T) {
 	f := lively(t)
 	begin := f.history("main", "chain") // the other queue
@@ -103,7 +104,7 @@ func shapeDiff(at string, want, got any) []string {
 	return out
 }
 
-// TestDocumentedPaths proves that docs/api.md has exactly the existing paths and parameters.
+// TestDocumentedPaths proves that the reference has exactly the existing paths and parameters.
 func TestDocumentedPaths(t *testing.T) {
 	f := lively(t)
 	var spec struct {
@@ -161,8 +162,8 @@ func (f *fixture) get2(path string, into any) {
 	}
 }
 
-// TestDocumentedReasons proves that docs/api.md explains exactly the reasons for which there may be no forecast, except
-// the reasons of single methods.
+// TestDocumentedReasons proves that the reference explains exactly the reasons for which there may be no forecast,
+// except the reasons of single methods.
 func TestDocumentedReasons(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.CannotSay]().FieldByName("Reason")
 	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","),
@@ -175,5 +176,36 @@ func TestDocumentedReasons(t *testing.T) {
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("the docs explain %v, there are %v", got, want)
+	}
+}
+
+// TestPageOfCalls proves that every call of docs/api.md gets an answer.
+func TestPageOfCalls(t *testing.T) {
+	page, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := forecasting(t)
+	calls := regexp.MustCompile(`(?s)\n    curl -s (.*?)\n\n`).FindAllStringSubmatch(string(page), -1)
+	if len(calls) != 10 {
+		t.Fatalf("%d calls, the page promises ten", len(calls))
+	}
+	for _, c := range calls {
+		_, path, _ := strings.Cut(c[1], "localhost:9817")
+		path = strings.TrimSuffix(path, "'")
+		method, body := http.MethodGet, ""
+		if _, data, ok := strings.Cut(c[1], "-d '"); ok {
+			method = http.MethodPost
+			body, _, _ = strings.Cut(data, "' localhost")
+		}
+		var a answer
+		if method == http.MethodPost {
+			a = f.post(path, body)
+		} else {
+			a = f.do(method, path, nil)
+		}
+		if a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", c[1], a.status, a.body)
+		}
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/api/page"
+	"github.com/waitcast/waitcast/api/reference"
+	"github.com/waitcast/waitcast/api/reference/render"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
@@ -119,8 +122,8 @@ func (s *Server) fixed(body func() ([]byte, error), contentType string) http.Han
 	}
 }
 
-// describe adds the paths of the OpenAPI description to mux. It replaces huma's own handlers, which compute the
-// description at the first request without a lock, and set no ETag.
+// describe adds the paths of the OpenAPI description, and of the reference that is made of it, to mux. It replaces
+// huma's own handlers, which compute the description at the first request without a lock, and set no ETag.
 func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	for ending, of := range map[string]struct {
 		body        func() ([]byte, error)
@@ -133,4 +136,15 @@ func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	} {
 		mux.HandleFunc("GET /openapi"+ending, s.fixed(sync.OnceValues(of.body), of.contentType))
 	}
+	readable := s.fixed(sync.OnceValues(func() ([]byte, error) {
+		text, err := doc.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		return render.HTML(text, page.Style)
+	}), "text/html; charset=utf-8")
+	mux.HandleFunc("GET "+reference.Path, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", page.Policy(s.guard.Ancestors()))
+		readable(w, r)
+	})
 }

@@ -198,7 +198,7 @@ func TestHead(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{
 		"/v1/wait?queue=work&procs=2", "/v1/queues", "/v1/models/work", "/v1/workload?model=users&queue=work",
-		"/healthz", "/metrics", "/openapi.json",
+		"/healthz", "/metrics", "/openapi.json", "/docs",
 	} {
 		get, head := f.do(http.MethodGet, path, nil), f.do(http.MethodHead, path, nil)
 		if head.status != http.StatusOK || head.header.Get("Content-Type") != get.header.Get("Content-Type") ||

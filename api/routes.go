@@ -153,7 +153,7 @@ func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Ha
 		mute.status = http.StatusNotFound
 	}
 	p := &wire.Problem{Status: mute.status, Detail: "there is nothing at this path",
-		Hint: "GET /openapi.json tells what there is"}
+		Hint: "GET /docs shows what there is, /openapi.json to programs"}
 	if allow := mute.header.Get("Allow"); allow != "" {
 		w.Header().Set("Allow", allow)
 		p.Detail = "this path takes " + strings.ReplaceAll(allow, ",", " or") + " only"

@@ -170,7 +170,7 @@ func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api
 
 // pipelineConfig returns the configuration for a pipeline that makes forecasts.
 func (c *coreParts) pipelineConfig(cfg *config.Config) pipeline.Config {
-	out := pipelineConfig(cfg, true)
+	out := PipelineConfig(cfg, true)
 	out.Engine.Cores = c.opts.Cores
 	return out
 }

@@ -38,7 +38,7 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 		return nil, fmt.Errorf("--one-shot reads logs, but source %s asks the scheduler and there is no other; "+
 			"give it a log with path and format", polled)
 	}
-	pcfg := pipelineConfig(cfg, false)
+	pcfg := PipelineConfig(cfg, false)
 	var out []Report
 	for _, c := range pcfg.Clusters {
 		one := oneShot{cluster: c, log: log, lines: newLineLogger(log)}

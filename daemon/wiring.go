@@ -92,11 +92,8 @@ func CollectorOptions(c config.Cluster) (collector.Options, error) {
 	return collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, err
 }
 
-// PipelineConfig returns the configuration of the pipeline of a collecting daemon. Programs that replay a journal use
-// it.
-func PipelineConfig(cfg *config.Config) pipeline.Config { return pipelineConfig(cfg, true) }
-
-func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
+// PipelineConfig returns the configuration of a daemon's pipeline. Programs that replay a journal use it too.
+func PipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
 		Models: livemodels.Config{
 			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,

@@ -24,6 +24,13 @@ var files embed.FS //nolint:gochecknoglobals // what go:embed needs; nothing wri
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors "
 
+// Policy returns the Content-Security-Policy of a page that uses only the page's own files. ancestors are the sites
+// that may show it in a frame, in the form of the directive frame-ancestors.
+func Policy(ancestors string) string { return policy + ancestors }
+
+// Style is the path of the page's style sheet.
+const Style = "/page/page.css"
+
 // file is one file of the page, ready to be sent.
 type file struct {
 	body        []byte
@@ -45,7 +52,7 @@ func Handler(ancestors func() string) http.Handler {
 			notFound(w, r)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", policy+ancestors())
+		w.Header().Set("Content-Security-Policy", Policy(ancestors()))
 		f.send(w, r)
 	})
 }

@@ -1,5 +1,5 @@
 // Package reference holds the prose of the HTTP interface: a description of every operation, in Markdown, and examples.
-// The OpenAPI document carries both, and docs/api.md is generated from that document (scripts/apipage).
+// The OpenAPI document carries both, and the daemon serves a page that is made of that document (package render).
 package reference
 
 import (
@@ -19,6 +19,9 @@ var texts embed.FS //nolint:gochecknoglobals // what go:embed needs; nothing wri
 
 // Pages is the address that precedes the links in the descriptions.
 const Pages = "https://github.com/waitcast/waitcast/blob/main/docs/"
+
+// Path is the path of the page that the daemon serves, to which links within the texts lead.
+const Path = "/docs"
 
 // Group is the operations of one tag.
 type Group struct {
@@ -126,7 +129,7 @@ func description(file string) (string, error) {
 	return link.ReplaceAllStringFunc(string(text), func(found string) string {
 		target := found[len("]("):]
 		if target == "#" {
-			target = "api.md#"
+			return "](" + Path + target
 		}
 		return "](" + Pages + target
 	}), nil

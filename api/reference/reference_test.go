@@ -50,7 +50,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("tags %v, description %q", op.Tags, op.Description)
 	}
 	if !strings.Contains(doc.Info.Description, "]("+reference.Pages+"security.md)") ||
-		!strings.Contains(doc.Info.Description, "]("+reference.Pages+"api.md#get-readyz)") {
+		!strings.Contains(doc.Info.Description, "]("+reference.Path+"#get-readyz)") {
 		t.Error("links of the overview lead nowhere outside of docs")
 	}
 }

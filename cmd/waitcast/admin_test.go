@@ -367,14 +367,3 @@ func TestQuarantineText(t *testing.T) {
 		t.Errorf("%q, want %q", text, want)
 	}
 }
-
-// TestDocsShowTheAdministratorsAnswers proves that the commands print the answers shown in the docs.
-func TestDocsShowTheAdministratorsAnswers(t *testing.T) {
-	in := sections(t)
-	for name, out := range map[string]string{"waitcast import": importedOut, "waitcast quarantine": quarantineOut} {
-		if want := "    " + strings.ReplaceAll(strings.TrimSuffix(out, "\n"), "\n", "\n    ") +
-			"\n"; !strings.Contains(in[name], want) {
-			t.Errorf("%s: the docs lack\n%s", name, want)
-		}
-	}
-}

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"flag"
+	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,94 +16,103 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-const docs = "../../docs/command.md"
+var update = flag.Bool("update", false, "write docs/command.md from the commands")
 
-// sections splits the docs at their second-level headings and returns the text of each command by its name.
-func sections(t *testing.T) map[string]string {
+// TestDocsCommandPage proves that docs/command.md is what the commands say of themselves, with the answers that other
+// tests prove.
+func TestDocsCommandPage(t *testing.T) {
+	const page = "../../docs/command.md"
+	var out bytes.Buffer
+	out.WriteString("# The command waitcast\n\n<!-- Made by go test ./cmd/waitcast -run Docs -update; do not edit. -->\n")
+	root := newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC, env: noEnv})
+	writeCommand(&out, root, answersOf(t))
+	if *update {
+		if err := os.WriteFile(page, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || !bytes.Equal(got, out.Bytes()) {
+		t.Errorf("%s is stale (%v): go test ./cmd/waitcast -run Docs -update", page, err)
+	}
+}
+
+// answersOf returns an example of a call and its answer by the path of the command.
+func answersOf(t *testing.T) map[string]string {
 	t.Helper()
-	content, err := os.ReadFile(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]string{}
-	for _, part := range strings.Split(string(content), "\n## ")[1:] {
-		name, text, _ := strings.Cut(part, "\n")
-		found[name] = text
-	}
-	return found
-}
-
-var flagName = regexp.MustCompile(`(?:^|[ |\x60])(-[a-zA-Z]|--[a-z][a-z-]*)\b`)
-
-// flagsIn returns the flags in the first cells of the tables in a text.
-func flagsIn(text string) []string {
-	var found []string
-	for row := range strings.Lines(text) {
-		if cells := strings.Split(row, "|"); len(cells) > 2 {
-			for _, m := range flagName.FindAllStringSubmatch(cells[1], -1) {
-				found = append(found, m[1])
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-// TestDocsHaveEveryFlag proves that each command has a section, its own or that of its group, with a table of exactly
-// the command's flags.
-func TestDocsHaveEveryFlag(t *testing.T) {
-	in := sections(t)
-	root := newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC})
-	all := []*cobra.Command{root}
-	for _, c := range root.Commands() {
-		if _, shared := in[c.CommandPath()]; shared || !c.HasSubCommands() {
-			all = append(all, c)
-		} else {
-			all = append(all, c.Commands()...)
-		}
-	}
-	for _, c := range all {
-		if c.Hidden {
-			continue // only the build of the packages uses this command
-		}
-		text, ok := in[c.CommandPath()]
-		if !ok {
-			t.Errorf("%s has no section in %s", c.CommandPath(), docs)
-		}
-		delete(in, c.CommandPath())
-		c.InitDefaultHelpFlag()
-		var want []string
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if c.HasParent() && f.Name == "help" {
-				return // the section of the root has these flags
-			}
-			want = append(want, "--"+f.Name)
-			if f.Shorthand != "" {
-				want = append(want, "-"+f.Shorthand)
-			}
-		})
-		for _, sub := range c.Commands() { // the commands of waitcast store share its section
-			if !c.HasParent() {
-				break
-			}
-			sub.LocalFlags().VisitAll(func(f *pflag.Flag) { want = append(want, "--"+f.Name) })
-		}
-		slices.Sort(want)
-		want = slices.Compact(want)
-		if got := flagsIn(text); !slices.Equal(got, want) {
-			t.Errorf("the table under \"## %s\" in %s has the flags %v, the command has %v", c.CommandPath(), docs, got,
-				want)
-		}
-	}
-	for name := range in {
-		t.Errorf("the docs have a section for %q, which does not exist", name)
+	sizes := runWith(serve(t, 200, cannedSize()), "size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h")
+	several := runWith(serve(t, 200, cannedWaits()), "wait", "-q", "a,b", "-n", "8", "-t", "3h,7d")
+	return map[string]string{
+		"waitcast wait": "$ waitcast wait -q short -n 16 -N 2 -t 2h30m\n" + cannedText +
+			"\n$ waitcast wait -q a,b -n 8 -t 3h,7d\n" + several.stdout,
+		"waitcast size":       "$ waitcast size -q batch,short --sizes 16..64 --amdahl 0,32h -t 2x -n 64\n" + sizes.stdout,
+		"waitcast now":        "$ waitcast now\n" + cannedNowText,
+		"waitcast forecast":   "$ waitcast forecast\n" + cannedForecastText,
+		"waitcast when":       "$ waitcast when -q short -n 16 -t 2h --hours 3\n" + cannedWhenText,
+		"waitcast me":         "$ waitcast me\n" + cannedMeText,
+		"waitcast history":    "$ waitcast history --since 1d --limit 2\n" + cannedHistoryText,
+		"waitcast import":     "$ waitcast import /archive/accounting/202603*\n" + importedOut,
+		"waitcast quarantine": "$ waitcast quarantine --reason procs\n" + quarantineOut,
+		"waitcast log-level":  "$ waitcast log-level debug --for 10m\n" + levelOut,
 	}
 }
 
-// TestDocsShowTheAnswer proves that the command prints the answer shown in the docs.
-func TestDocsShowTheAnswer(t *testing.T) {
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedText,
-		"    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
-		t.Errorf("the docs lack\n%s", want)
+// writeCommand writes the section of a command, and those of its subcommands.
+func writeCommand(out *bytes.Buffer, c *cobra.Command, answers map[string]string) {
+	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+		return
 	}
+	if c.Runnable() || !c.HasParent() {
+		text := c.Long
+		if text == "" {
+			text = c.Short + "."
+		}
+		fmt.Fprintf(out, "\n## %s\n\n%s\n", c.CommandPath(), strings.TrimSpace(text))
+		if c.Runnable() && c.HasParent() {
+			fmt.Fprintf(out, "\n    %s\n", c.UseLine())
+		}
+		if c.Example != "" {
+			fmt.Fprintf(out, "\n%s\n", indented(strings.TrimPrefix(strings.ReplaceAll(c.Example, "\n  ", "\n"), "  ")))
+		}
+		if answer := answers[c.CommandPath()]; answer != "" {
+			fmt.Fprintf(out, "\n%s\n", indented(answer))
+		}
+		writeFlags(out, c)
+	}
+	for _, sub := range c.Commands() {
+		writeCommand(out, sub, answers)
+	}
+}
+
+// indented returns a text as a block of code in Markdown.
+func indented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		if line = strings.TrimRight(line, " \n"); line != "" {
+			line = "    " + line
+		}
+		out.WriteString(line + "\n")
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// writeFlags writes the table of a command's own flags; those of the root hold for every command.
+func writeFlags(out *bytes.Buffer, c *cobra.Command) {
+	heading := "\n| flag | meaning |\n|---|---|\n"
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		out.WriteString(heading)
+		heading = ""
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + "`, " + name
+		}
+		_, usage := pflag.UnquoteUsage(f)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" && f.DefValue != "[]" &&
+			!strings.Contains(usage, "default") {
+			usage += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(out, "| %s | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"))
+	})
 }

@@ -75,15 +75,6 @@ func TestLogLevelUsage(t *testing.T) {
 	}
 }
 
-// TestDocsShowTheLogLevel proves that the command prints the answer shown in the docs.
-func TestDocsShowTheLogLevel(t *testing.T) {
-	want := "    $ waitcast log-level debug --for 10m\n    " + strings.ReplaceAll(strings.TrimSuffix(levelOut, "\n"),
-		"\n", "\n    ") + "\n"
-	if !strings.Contains(sections(t)["waitcast log-level"], want) {
-		t.Errorf("the docs lack\n%s", want)
-	}
-}
-
 // TestLogLevelByPassword proves that an administrator with a password needs no token: the command sends the password,
 // to show the level and to change it.
 func TestLogLevelByPassword(t *testing.T) {

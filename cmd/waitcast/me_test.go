@@ -44,10 +44,6 @@ func TestMeText(t *testing.T) {
 	if got != cannedMeText || r.code != exitDone || r.stderr != "" {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", r.code, r.stderr, got, cannedMeText)
 	}
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedMeText,
-		"    $1"); !strings.Contains(sections(t)["waitcast me"], want) {
-		t.Errorf("the docs lack\n%s", want)
-	}
 	next := 1
 	two := cannedMe()
 	two.Waiting, two.NextOffset, two.Habits, two.OtherNames = 2, &next, nil, 0

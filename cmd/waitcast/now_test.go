@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,13 +54,5 @@ func TestNowText(t *testing.T) {
 	}
 	if r := runWith("http://127.0.0.1:1", "now", "--timeout", "0"); r.code != exitUsage {
 		t.Errorf("no time: exit %d", r.code)
-	}
-}
-
-// TestDocsShowWhatStartsNow proves that the command prints the answer shown in the docs.
-func TestDocsShowWhatStartsNow(t *testing.T) {
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedNowText,
-		"    $1"); !strings.Contains(sections(t)["waitcast now"], want) {
-		t.Errorf("the docs lack\n%s", want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,18 +83,6 @@ func TestSizeText(t *testing.T) {
 
 // squeeze replaces each run of spaces by one space, because the widths of columns may change.
 func squeeze(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
-
-// TestDocsShowTheSize proves that the command prints the answer shown in the docs.
-func TestDocsShowTheSize(t *testing.T) {
-	text := runWith(serve(t, 200, cannedSize()), "size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h").stdout
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,
-		"    $1"); !strings.Contains(sections(t)["waitcast size"], want) {
-		t.Errorf("the docs lack\n%s", want)
-	}
-	if _, err := os.Stat(docs); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestSizeQuestion proves which request each set of flags becomes.
 func TestSizeQuestion(t *testing.T) {

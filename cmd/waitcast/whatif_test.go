@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -82,14 +81,5 @@ func TestWaitCompares(t *testing.T) {
 			!strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d, %s; want %q", args, r.code, r.stderr, want)
 		}
-	}
-}
-
-// TestDocsShowTheComparison proves that the command prints the comparison shown in the docs.
-func TestDocsShowTheComparison(t *testing.T) {
-	text := runWith(serve(t, 200, cannedWaits()), "wait", "-q", "a,b", "-n", "8", "-t", "3h,7d").stdout
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,
-		"    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
-		t.Errorf("the docs lack\n%s", want)
 	}
 }

@@ -11,5 +11,5 @@
 // of the bytes just before the offset, the offset and the line number. This table is the checkpoint. After a restart a
 // file counts as a known one only if all of these agree. Otherwise the known file is searched by content under the
 // other names, because a compressed or copied log has another inode. A file without an entry in the table is new, and
-// is read from its beginning. docs/tailing.md has the guarantees, the steps and the known losses.
+// is read from its beginning. docs/tailing.md has the guarantees and the known losses.
 package tail

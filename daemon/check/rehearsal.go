@@ -43,7 +43,7 @@ type rehearsal struct {
 // rehearse checks whether the first and the last lines of a log pass through the parser and the pipeline. A bug that
 // they meet would stop the cluster later. It returns false if they meet one.
 func (c *checker) rehearse(ctx context.Context, log *source.Config, about string, files []File) bool {
-	cfg := daemon.PipelineConfig(c.cfg)
+	cfg := daemon.PipelineConfig(c.cfg, true)
 	cfg.Load = false
 	p, err := pipeline.New(cfg, nil, c.opts.Now, zap.NewNop(), pipeline.NewMetrics(prometheus.NewRegistry()))
 	if err != nil {

@@ -154,7 +154,7 @@ func newReplay(ctx context.Context, configuration, database string) (*replay, er
 		Name: "journal", Format: collector.Format{Name: "journal"},
 		Options: collector.Options{Cluster: cfg.Clusters[0].Name},
 	}}
-	r.pipeline, err = pipeline.New(daemon.PipelineConfig(cfg), ledgerStore{store}, r.clock, zap.NewNop(),
+	r.pipeline, err = pipeline.New(daemon.PipelineConfig(cfg, true), ledgerStore{store}, r.clock, zap.NewNop(),
 		pipeline.NewMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		return nil, errors.Join(err, store.Close())

@@ -44,7 +44,7 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	names := flags.String("run", ".", "which budgets, a regular expression on their names")
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "performance.md"), "the page")
-	flags.StringVar(&o.kept, "kept", filepath.Join("scripts", "bench", "newest.txt"),
+	flags.StringVar(&o.kept, "kept", filepath.Join("research", "cmd", "bench", "newest.txt"),
 		"what was printed last of each command, for benchstat and for the rows that are not measured now")
 	flags.StringVar(&o.shared, "shared", cmp.Or(os.Getenv("WAITCAST_SHARED"), filepath.Join("..", "shared")),
 		"folder with the traces")

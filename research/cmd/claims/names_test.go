@@ -35,7 +35,7 @@ func TestPagesNameCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := append(records, filepath.Join(root, "CONTRIBUTING.md"))
-	for _, name := range []string{"architecture.md", "glossary.md", "packages.md", "walks.md"} {
+	for _, name := range []string{"architecture.md", "glossary.md"} {
 		pages = append(pages, filepath.Join(root, "docs", name))
 	}
 	for _, page := range pages {

@@ -162,7 +162,7 @@ func holes(page string, bs []block, texts []string) []string {
 }
 
 // command matches a command in a page of timings.
-var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/)[^`]*`")
+var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/|research/)[^`]*`")
 
 // unnamed returns messages about the figures of a page of timings that have no command near them: neither in the same
 // block (a table is one block) nor in the block before.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/waitcast/waitcast/daemon/demo"
 	"github.com/waitcast/waitcast/internal/browser"
+	"github.com/waitcast/waitcast/research/internal/checkout"
 )
 
 // shot is one picture.
@@ -59,6 +60,7 @@ func more() []shot {
 }
 
 func main() {
+	checkout.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx)
 	stop()

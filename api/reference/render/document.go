@@ -1,20 +1,7 @@
-package main
+package render
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-
-	"github.com/waitcast/waitcast/api"
-	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline/accuracy"
-	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // document is the part of an OpenAPI document that the pages show.
@@ -99,51 +86,4 @@ func (t *types) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	return json.Unmarshal(data, (*[]string)(t))
-}
-
-// noViews implements api.Views for a daemon without clusters.
-type noViews struct{}
-
-// View implements api.Views.
-func (noViews) View(string) *readmodel.View { return nil }
-
-// Views implements api.Views.
-func (noViews) Views() []*readmodel.View { return nil }
-
-// Published implements api.Views.
-func (noViews) Published() <-chan struct{} { return nil }
-
-// Conditions implements api.Views.
-func (noViews) Conditions() []readmodel.Condition { return nil }
-
-// fixedLevel is a log level that never changes.
-type fixedLevel struct{}
-
-// Level implements api.LogLevel.
-func (fixedLevel) Level() wire.LogLevel { return wire.LogLevel{} }
-
-// Set implements api.LogLevel.
-func (fixedLevel) Set(string, time.Duration) (wire.LogLevel, error) { return wire.LogLevel{}, nil }
-
-// served returns the document of a daemon that has every operation.
-func served() (*document, error) {
-	server := api.New(noViews{}, api.Options{
-		Version: "0", StaleAfter: time.Hour, Now: time.Now, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
-		Accuracy: func(context.Context, api.AccuracyQuery) (*accuracy.Summary, error) { return nil, nil },
-		History:  func(context.Context, api.HistoryQuery) (*accuracy.DailyWaits, error) { return nil, nil },
-		Recent:   func(context.Context, api.RecentQuery) ([]api.RecentRow, error) { return nil, nil },
-		Admin:    &api.Admin{LogLevel: fixedLevel{}},
-	})
-	defer server.Close()
-	recorder := httptest.NewRecorder()
-	request := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/openapi.json", http.NoBody)
-	server.Handler().ServeHTTP(recorder, request)
-	if recorder.Code != http.StatusOK {
-		return nil, fmt.Errorf("GET /openapi.json: status %d: %s", recorder.Code, recorder.Body)
-	}
-	doc := new(document)
-	if err := json.Unmarshal(recorder.Body.Bytes(), doc); err != nil {
-		return nil, fmt.Errorf("the OpenAPI document: %w", err)
-	}
-	return doc, nil
 }

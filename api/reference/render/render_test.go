@@ -1,29 +1,13 @@
-package main
+package render
 
 import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
-
-// TestPagesAreCurrent fails if docs/api.md or docs/api-objects.md differs from what the OpenAPI document gives.
-func TestPagesAreCurrent(t *testing.T) {
-	pages, err := generate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range pages {
-		got, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("docs/%s is not what go generate ./api makes of the OpenAPI document", name)
-		}
-	}
-}
 
 // TestLayout proves that values that fit are on one line, that others have one line for each element, and that the
 // order of members and the digits of numbers stay.
@@ -54,6 +38,41 @@ func TestAnchor(t *testing.T) {
 	} {
 		if got := anchor(heading); got != want {
 			t.Errorf("%s: %s, want %s", heading, got, want)
+		}
+	}
+}
+
+// TestHTML proves that every link within the page of the real document leads to a heading, and that it loads nothing
+// from elsewhere but the style sheet.
+func TestHTML(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := HTML(doc, "/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllSubmatch(page, -1) {
+		ids[string(m[1])] = true
+	}
+	links := regexp.MustCompile(`<(\w+) [^>]*(?:href|src)="([^"]*)"`).FindAllSubmatch(page, -1)
+	if len(links) < 100 {
+		t.Fatalf("%d links, want those of all operations and objects", len(links))
+	}
+	for _, m := range links {
+		target := string(m[2])
+		switch to, within := strings.CutPrefix(target, "#"); {
+		case within && !ids[to]:
+			t.Errorf("a link leads to #%s, which no heading has", to)
+		case !within && string(m[1]) != "a" && target != "/style.css":
+			t.Errorf("<%s> loads %s", m[1], target)
+		}
+	}
+	for _, want := range []string{"<h2 id=\"get-v1wait\">GET /v1/wait</h2>", "<table>", "<h3 id=\"object-queue\">"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %s", want)
 		}
 	}
 }

@@ -1,8 +1,9 @@
-package main
+package render
 
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,61 +13,55 @@ import (
 	"github.com/waitcast/waitcast/api/reference"
 )
 
-const (
-	// mainPage and objectsPage are the names of the pages.
-	mainPage, objectsPage = "api.md", "api-objects.md"
-	// notice is the text at the top of both pages.
-	notice = "<!-- Made by go generate ./api from the OpenAPI document; do not edit. The prose is in api/reference. " +
-		"-->\n"
-	// jsonMedia is the media type whose examples are shown.
-	jsonMedia = "application/json"
-)
+// jsonMedia is the media type whose examples are shown.
+const jsonMedia = "application/json"
 
-// generate returns the pages by their names.
-func generate() (map[string][]byte, error) {
-	doc, err := served()
+// Markdown returns the reference of the interface: the operations with their examples, then the objects. Links within
+// it lead to its own headings. openAPI is the OpenAPI document in JSON. It returns an error if an operation has no text.
+func Markdown(openAPI []byte) ([]byte, error) {
+	doc := new(document)
+	if err := json.Unmarshal(openAPI, doc); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document: %w", err)
+	}
+	page, err := doc.operations()
 	if err != nil {
 		return nil, err
 	}
-	page, err := doc.page()
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{mainPage: page, objectsPage: doc.objects()}, nil
+	return append(page, doc.objects()...), nil
 }
 
-// place is the path and method of an operation.
-type place struct {
+// endpoint is the path and method of an operation.
+type endpoint struct {
 	method, path string
 	operation    *operation
 }
 
 // heading returns the heading of an operation.
-func (p place) heading() string { return p.method + " " + p.path }
+func (p endpoint) heading() string { return p.method + " " + p.path }
 
-// places returns the operations by their ids.
-func (d *document) places() map[string]place {
-	out := map[string]place{}
+// endpoints returns the operations by their ids.
+func (d *document) endpoints() map[string]endpoint {
+	out := map[string]endpoint{}
 	for path, methods := range d.Paths {
 		for method, op := range methods {
-			out[op.ID] = place{strings.ToUpper(method), path, op}
+			out[op.ID] = endpoint{strings.ToUpper(method), path, op}
 		}
 	}
 	return out
 }
 
-// page returns docs/api.md.
-func (d *document) page() ([]byte, error) {
+// operations returns the part of the reference about the operations.
+func (d *document) operations() ([]byte, error) {
 	var out bytes.Buffer
-	byID := d.places()
-	fmt.Fprintf(&out, "# HTTP interface\n\n%s\n", notice)
+	byID := d.endpoints()
+	fmt.Fprintf(&out, "# HTTP interface\n\n")
 	intro, common, _ := strings.Cut(d.Info.Description, "\n## ")
 	fmt.Fprintf(&out, "%s\n## Operations\n\n| path | method | answers |\n|---|---|---|\n", pageLinks(intro))
 	for _, group := range reference.Groups() {
 		for _, id := range group.Operations {
 			p, ok := byID[id]
 			if !ok {
-				return nil, fmt.Errorf("the OpenAPI document has no operation %s", id)
+				continue // a daemon without a ledger or administrators has fewer operations
 			}
 			fmt.Fprintf(&out, "| `%s` | [%s](#%s) | %s |\n", p.path, p.method, anchor(p.heading()),
 				p.operation.summary())
@@ -75,7 +70,7 @@ func (d *document) page() ([]byte, error) {
 			}
 		}
 	}
-	fmt.Fprintf(&out, "\nThe members of every body and answer are in [api-objects.md](%s).\n\n## %s", objectsPage,
+	fmt.Fprintf(&out, "\nThe [objects](#%s) are the members of every body and answer.\n\n## %s", anchor(objectsHeading),
 		pageLinks(common))
 	for _, tag := range d.Tags {
 		if _, text, ok := strings.Cut(tag.Description, "\n\n"); ok {
@@ -86,7 +81,11 @@ func (d *document) page() ([]byte, error) {
 				continue
 			}
 			for _, id := range group.Operations {
-				if err := byID[id].write(&out); err != nil {
+				p, ok := byID[id]
+				if !ok {
+					continue
+				}
+				if err := p.write(&out); err != nil {
 					return nil, fmt.Errorf("%s: %w", id, err)
 				}
 			}
@@ -104,7 +103,7 @@ func (o *operation) summary() string {
 }
 
 // write writes the section of an operation.
-func (p place) write(out *bytes.Buffer) error {
+func (p endpoint) write(out *bytes.Buffer) error {
 	op := p.operation
 	if op.Description == "" {
 		return fmt.Errorf("api/reference/%s.md is missing", op.ID)
@@ -146,7 +145,7 @@ func writeParameters(out *bytes.Buffer, all []parameter) {
 }
 
 // writeExample writes the example of an operation, if there is one.
-func (p place) writeExample(out *bytes.Buffer) error {
+func (p endpoint) writeExample(out *bytes.Buffer) error {
 	media := func(c *content) (example, bool) {
 		if c == nil {
 			return example{}, false
@@ -186,7 +185,7 @@ func (o *operation) objects() []string {
 		for _, media := range slices.Sorted(maps.Keys(c.Content)) {
 			s := c.Content[media].Schema
 			if name := s.object(); name != "" {
-				out = append(out, fmt.Sprintf("%s [%s](%s#%s)", what, name, objectsPage, anchor(name)))
+				out = append(out, fmt.Sprintf("%s %s", what, objectLink(name)))
 			}
 		}
 	}
@@ -195,15 +194,22 @@ func (o *operation) objects() []string {
 	return out
 }
 
-// objects returns docs/api-objects.md.
+// objectsHeading is the heading of the part about objects; objectHeading precedes the name of an object in its heading.
+const objectsHeading, objectHeading = "Objects", "Object "
+
+// objectLink returns a link to an object.
+func objectLink(name string) string {
+	return fmt.Sprintf("[%s](#%s)", name, anchor(objectHeading+name))
+}
+
+// objects returns the part of the reference about the objects.
 func (d *document) objects() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# Objects of the HTTP interface\n\n%s\n", notice)
-	fmt.Fprintf(&out, "The members of all bodies and answers, by the names of their schemas in `/openapi.json`. "+
-		"[api.md](%s) describes the\noperations.\n", mainPage)
+	fmt.Fprintf(&out, "\n## %s\n\nThe members of all bodies and answers, by the names of their schemas in "+
+		"`/openapi.json`.\n", objectsHeading)
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
 		s := d.Components.Schemas[name]
-		fmt.Fprintf(&out, "\n## %s\n\n", name)
+		fmt.Fprintf(&out, "\n### %s%s\n\n", objectHeading, name)
 		if s.Description != "" {
 			fmt.Fprintf(&out, "%s\n\n", s.Description)
 		}
@@ -226,7 +232,7 @@ func (s *schema) object() string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:
 // values describes which values a type has.
 func (s *schema) values() string {
 	if name := s.object(); name != "" {
-		return fmt.Sprintf("[%s](%s#%s)", name, objectsPage, anchor(name))
+		return objectLink(name)
 	}
 	if len(s.OneOf) > 0 {
 		var names []string
@@ -292,10 +298,9 @@ func cell(text string) string {
 	return cmp.Or(strings.ReplaceAll(strings.ReplaceAll(text, "|", `\|`), "\n", " "), "-")
 }
 
-// pageLinks returns a description whose links are valid within docs.
+// pageLinks returns a description whose links to the reference lead to its own headings.
 func pageLinks(text string) string {
-	text = strings.ReplaceAll(text, reference.Pages+mainPage+"#", "#")
-	return strings.ReplaceAll(text, reference.Pages, "")
+	return strings.ReplaceAll(text, "]("+reference.Path+"#", "](#")
 }
 
 // anchor returns the anchor that Markdown creates for a heading.
