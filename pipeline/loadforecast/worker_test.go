@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/internal/codec/codectest"
+	"github.com/waitcast/waitcast/internal/panics"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -61,6 +62,24 @@ func TestStop(t *testing.T) {
 	if l.worker.working != nil {
 		t.Error("it begins again after Stop")
 	}
+}
+
+// TestAPanicOfTheGoroutine proves that after a panic of the goroutine the next notification panics, that no goroutine
+// begins, and that the learner can be stopped.
+func TestAPanicOfTheGoroutine(t *testing.T) {
+	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 128)
+	events := history(eventtest.Workload(t, 300, 4))
+	l.worker.model.forecaster = nil
+	caught := panics.Catch(func() {
+		for i := range events {
+			play(l, s, events[i])
+			l.Wait()
+		}
+	})
+	if caught == nil || l.worker.working != nil || !l.worker.closed {
+		t.Errorf("caught %v; a goroutine %v, closed %v", caught, l.worker.working != nil, l.worker.closed)
+	}
+	l.Stop()
 }
 
 // TestRestore proves that after a restart a learner has the jobs of the cluster and makes forecasts, whether its saved
