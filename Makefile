@@ -70,7 +70,7 @@ RACE := ./daemon ./pipeline ./modelstore/sqlite ./modelstore/postgres ./api/acce
 # compares for tests, the others are numbers without goroutines, or whose goroutines share only a cache of atomic values
 # (predictor/forward). Watching them takes as long as all the rest. They are watched in the last command of race, and in test-long.
 UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... gonum.org/v1/gonum/... github.com/google/go-cmp/... \
-	$(addprefix github.com/waitcast/waitcast/,internal/byend predictor/blend predictor/boost predictor/conformal predictor/forward \
+	$(addprefix github.com/waitcast/waitcast/,internal/byend predictor/blend predictor/boost predictor/correction predictor/forward \
 	predictor/forward/learn predictor/headqueue predictor/linear predictor/qbets predictor/residual workload/hypergamma workload/lifetime)
 WATCH := $(QUICK) -race $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -d=checkptr=0')
 

@@ -29,7 +29,7 @@ func TestRefusedConfiguration(t *testing.T) {
 		"models.markov_forget":                    func(c *Config) { c.Models.Forget = 1 },
 		`policy: there is no policy "fifo"`:       func(c *Config) { c.Clusters[0].Policy = "fifo" },
 		`pools: p: policy: there is no policy`:    func(c *Config) { c.Clusters[0].Pools = pool },
-		"the forecasting engine refuses its conf": func(c *Config) { c.Engine.Resolution = -1 },
+		"the forecasting engine refuses its conf": func(c *Config) { c.Engine.Without = []string{"no such group"} },
 	} {
 		cfg := testConfig()
 		change(&cfg)

@@ -21,7 +21,7 @@ const Uncorrected = "uncorrected"
 type Options struct {
 	// Warmup is the share of the jobs, at the beginning, that are only learnt from, in [0, 1).
 	Warmup float64
-	// Engine is the configuration of the engine. Run sets its Levels, Downey and Resolution, and Prior if it is nil.
+	// Engine is the configuration of the engine. Run sets its Levels and Downey, and Prior if it is nil.
 	Engine engine.Config
 	// Fast, if not nil, is the plan of a fast replay. Only the last jobs are forecast and scored then, and the others
 	// count as warm-up. Run sets the plan's number of submissions.
@@ -40,7 +40,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	}
 	begin := time.Now()
 	o.Engine.Levels, o.Engine.Downey = waittime.ScoredLevels(), true
-	o.Engine.Resolution = t.Resolution()
+	resolution := t.Resolution()
 	if o.Engine.Prior == nil {
 		prior, err := ensemble.MeasuredPrior(t.Name) // a log must not be forecast with priors from its own errors
 		if err != nil {
@@ -55,7 +55,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))),
 		methods: append([]string{Waitcast, Uncorrected}, ensemble.Names()...)}
 	for _, name := range r.methods {
-		s, err := newMethodScore(name, o.Engine.Resolution)
+		s, err := newMethodScore(name, resolution)
 		if err != nil {
 			return nil, err
 		}
@@ -64,13 +64,13 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	if o.Fast != nil {
 		r.begin(e, *o.Fast)
 	}
-	r.details = newCollector(t, r.from, o.Engine.Resolution, r.methods)
+	r.details = newCollector(t, r.from, resolution, r.methods)
 	t.Replay(e, r.take)
 	if r.err != nil {
 		return nil, r.err
 	}
 	out := &TraceResult{Trace: t.Name, Jobs: len(t.Jobs), ForecastJobs: r.forecasts, BadRecords: t.Bad,
-		Resolution: o.Engine.Resolution, Constant: bestConstant(r.waits)}
+		Resolution: resolution, Constant: bestConstant(r.waits)}
 	for _, s := range r.scores {
 		out.Methods = append(out.Methods, s.result())
 	}

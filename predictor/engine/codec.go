@@ -17,7 +17,7 @@ import (
 const (
 	kind     = "engine"
 	viewKind = "view"
-	version  = 24
+	version  = 25
 )
 
 // MarshalBinary saves the engine. Equal histories give equal bytes. It waits for a background simulation. A running

@@ -46,13 +46,9 @@ type Config struct {
 	// Recent has the settings of the second set of trees, see training.Recent. Its default is 30,000 rows with a
 	// half-life of 8,000.
 	Recent training.Recent
-	// Resolution is the resolution of the log's waits in seconds, 1 by default.
-	Resolution float64
 	// If Steady is true, the engine learns at a constant rate. Changes are still counted (see Engine.Drifts), but have
 	// no effect.
 	Steady bool
-	// Rate is the step of the correction, see conformal.Config.
-	Rate float64
 	// Downey enables Downey's predictors, which take about 1 ms for each forecast with a hundred waiting jobs.
 	Downey bool
 	// If Synchronous is true, training and simulation run on all cores while the caller waits. Otherwise they run in
@@ -178,8 +174,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 	}
 	if e.ensemble, err = ensemble.New(ensemble.Config{
-		Levels: cfg.Levels, Features: features.linear, Resolution: cfg.Resolution, Rate: cfg.Rate,
-		Steady: cfg.Steady,
+		Levels: cfg.Levels, Features: features.linear, Steady: cfg.Steady,
 	}); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
@@ -230,7 +225,6 @@ type Forecast struct {
 type pendingForecast struct {
 	Forecast
 	track.PendingForecast
-	kinds    []string  // the groups of the correction
 	learnt   []float64 // quantiles for learning, which may be lower than the served ones, see notBefore
 	features expertFeatures
 }

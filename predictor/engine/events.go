@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/correction"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -138,7 +139,7 @@ func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pe
 // follow keeps a forecast until its outcome is known.
 func (e *Engine) follow(j *track.Job, g *pendingForecast) {
 	if g.Quantiles != nil {
-		e.ensemble.Served(j.ID, j.Submit, g.kinds, g.Combined, g.learnt)
+		e.ensemble.Served(j.ID, j.Submit, correction.Job{Queue: j.Queue, User: j.User}, g.Combined, g.learnt)
 	}
 	g.Said = logAll(g.learnt)
 	pending := g.PendingForecast // a copy, so that the rest of the forecast is freed

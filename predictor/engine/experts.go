@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitcast/waitcast/internal/panics"
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/correction"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -170,12 +171,8 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	}
 	ensemble.Mix(&v.early, said, v.Levels, out)
 	g.Combined = unlogAll(out)
-	g.kinds = []string{"short", g.Groups[0]}
-	if g.Combined[v.median] > 60 {
-		g.kinds[0] = "long"
-	}
 	served := make([]float64, levels)
-	if w.Calibrator.Correct(g.kinds, g.Combined, served) {
+	if w.Correction.Correct(correction.Job{Queue: j.Queue, User: j.User}, g.Combined, served) {
 		g.Quantiles = served
 	}
 }

@@ -147,7 +147,7 @@ func replay(t *backtest.Trace, variant string, cfg engine.Config) (*Result, erro
 
 // config returns the engine's configuration for a variant.
 func config(t *backtest.Trace, variant string) (engine.Config, error) {
-	cfg := engine.Config{Levels: waittime.ScoredLevels(), Resolution: t.Resolution()}
+	cfg := engine.Config{Levels: waittime.ScoredLevels()}
 	var err error
 	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // measured on other logs than this one
 		return cfg, err

@@ -79,9 +79,8 @@ const (
 // These values define how strongly learning is forgotten at a change. They were chosen on the histories of
 // TestRecovers. They are the mildest ones that helped, since stronger ones were not faster.
 const (
-	forgottenPart  = .2    // part of the experts' weights that is forgotten
-	hastenedJobs   = 1000. // the correction makes steps as large as after this number of decided jobs
-	hastenedLinear = 2.    // the factor by which the linear quantiles' steps grow
+	forgottenPart  = .2 // part of the experts' weights that is forgotten
+	hastenedLinear = 2. // the factor by which the linear quantiles' steps grow
 )
 
 // scope has the detectors of changes in one queue, or in all jobs.
@@ -146,23 +145,21 @@ func (w *DriftMonitor) of(queue string) *scope {
 	return s
 }
 
-// AddScore adds the amount that a level of a job has earned in a group of the correction, see
-// conformal.Calibrator.Observe. decided is true if this is the last amount of the level. AddScore ignores groups other
-// than that of all jobs (empty) and those of queues. It ignores everything until as many waits as the constant settled
+// AddScore adds the amount that a level of a job in a queue has earned, see correction.Correction.Observe. decided is
+// true if this is the last amount of the level. AddScore ignores everything until as many waits as the constant settled
 // have been learnt.
-func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
+func (w *DriftMonitor) AddScore(queue string, earned float64, decided bool) {
 	if w.all.waits < settled {
 		return
 	}
-	s := w.all
-	if group != "" {
-		if len(group) < len(QueuePrefix) || group[:len(QueuePrefix)] != QueuePrefix {
-			return
-		}
-		if s = w.of(group[len(QueuePrefix):]); s == nil {
-			return
+	for _, s := range [...]*scope{w.all, w.of(queue)} {
+		if s != nil {
+			s.addScore(w, earned, decided)
 		}
 	}
+}
+
+func (s *scope) addScore(w *DriftMonitor, earned float64, decided bool) {
 	s.earned += earned
 	if !decided {
 		return

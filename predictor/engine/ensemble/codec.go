@@ -5,7 +5,7 @@ import (
 
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/blend"
-	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/correction"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/linear"
 )
@@ -14,7 +14,7 @@ import (
 func CodeTemplate(s *codec.Codec, c *ExpertTemplate) {
 	x := &c.experts
 	if s.Reading {
-		*x = OnlineExperts{Linear: &linear.Model{}, Blend: &blend.Blend{}, Calibrator: &conformal.Calibrator{}}
+		*x = OnlineExperts{Linear: &linear.Model{}, Blend: &blend.Blend{}, Correction: &correction.Correction{}}
 	}
 	x.code(s)
 	s.Real(&c.advance)
@@ -26,7 +26,7 @@ func (e *Ensemble) CodeExperts(s *codec.Codec) { e.live.code(s) }
 func (x *OnlineExperts) code(s *codec.Codec) {
 	x.Linear.Code(s)
 	x.Blend.Code(s)
-	x.Calibrator.Code(s)
+	x.Correction.Code(s)
 	if s.Reading && !s.Bad && x.Blend.Experts() != Count {
 		s.Differs("it combines %d experts, not %d", x.Blend.Experts(), Count)
 	}

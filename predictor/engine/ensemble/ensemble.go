@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/waitcast/waitcast/predictor/blend"
-	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/correction"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/linear"
 )
@@ -18,13 +18,11 @@ type Config struct {
 	Levels []float64
 	// Features is the number of features that linear quantiles get.
 	Features int
-	// Resolution and Rate are settings of the calibration, see conformal.Config.
-	Resolution, Rate float64
 	// If Steady is true, the learning rate does not change after a change of behaviour.
 	Steady bool
 }
 
-// Ensemble holds the experts that learn from every start, their aggregation and calibration, and the detectors of
+// Ensemble holds the experts that learn from every start, their aggregation and correction, and the detectors of
 // changes. It is not safe for concurrent use; its templates are.
 type Ensemble struct {
 	cfg     Config
@@ -49,7 +47,7 @@ type frozenTemplate struct {
 type OnlineExperts struct {
 	Linear     *linear.Model
 	Blend      *blend.Blend
-	Calibrator *conformal.Calibrator
+	Correction *correction.Correction
 }
 
 // New returns a new ensemble. The error names the invalid part of the configuration.
@@ -62,19 +60,18 @@ func New(cfg Config) (*Ensemble, error) {
 	if e.live.Blend, err = blend.New(blend.Config{Levels: cfg.Levels, Priors: priors()}); err != nil {
 		return nil, err
 	}
-	correction := conformal.Config{Levels: cfg.Levels, Resolution: cfg.Resolution, Rate: cfg.Rate}
-	if e.live.Calibrator, err = conformal.New(correction); err != nil {
+	if e.live.Correction, err = correction.New(correction.Config{Levels: cfg.Levels}); err != nil {
 		return nil, err
 	}
-	e.live.Calibrator.Observe(e.Monitor.AddScore)
+	e.live.Correction.Observe(e.Monitor.AddScore)
 	return e, nil
 }
 
 // copyForOneUser returns a copy of a template's experts with scratch memory of its own. The copy makes forecasts and
-// learns nothing, so it shares the weights with the template. With many groups the weights are by far the largest
-// part.
+// learns nothing, so it shares the weights and the correction with the template. With many groups the weights are by
+// far the largest part.
 func (x *OnlineExperts) copyForOneUser() *OnlineExperts {
-	return &OnlineExperts{Linear: x.Linear.Clone(), Blend: x.Blend.Share(), Calibrator: x.Calibrator.Clone()}
+	return &OnlineExperts{Linear: x.Linear.Clone(), Blend: x.Blend.Share(), Correction: x.Correction}
 }
 
 // A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the number of
@@ -124,7 +121,7 @@ func (e *Ensemble) copyTemplate(advance, clock float64, events uint64, learned i
 	if math.IsNaN(at) {
 		at = clock
 	}
-	c.experts.Calibrator = e.live.Calibrator.At(at)
+	c.experts.Correction = e.live.Correction.At(at)
 	e.frozen = frozenTemplate{template: c, events: events, learned: learned}
 	return c
 }
@@ -161,18 +158,18 @@ func (c *ExpertTemplate) Borrow() *OnlineExperts {
 func (c *ExpertTemplate) GiveBack(x *OnlineExperts) { c.copies.Put(x) }
 
 // Advance brings the correction to an instant.
-func (e *Ensemble) Advance(now float64) { e.live.Calibrator.Advance(now) }
+func (e *Ensemble) Advance(now float64) { e.live.Correction.Advance(now) }
 
 // Served records the quantiles that were served for a job at its submission.
-func (e *Ensemble) Served(id uint64, submitted float64, groups []string, combined, quantiles []float64) {
-	e.live.Calibrator.Watch(int64(id), submitted, groups, combined, quantiles)
+func (e *Ensemble) Served(id uint64, submitted float64, j correction.Job, combined, quantiles []float64) {
+	e.live.Correction.Watch(int64(id), submitted, j, combined, quantiles)
 }
 
 // Started records the start of a job for the correction.
-func (e *Ensemble) Started(id uint64, at float64) { e.live.Calibrator.Started(int64(id), at) }
+func (e *Ensemble) Started(id uint64, at float64) { e.live.Correction.Started(int64(id), at) }
 
 // Cancelled records that a job left the queue without a start, or by a start from which the engine does not learn.
-func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Calibrator.Cancelled(int64(id), at) }
+func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Correction.Cancelled(int64(id), at) }
 
 // Weights writes the weights of the experts for all jobs together into w, at the level with the given index. They sum
 // to 1.
@@ -237,7 +234,6 @@ func (e *Ensemble) hasten(a alarm) {
 		group = QueuePrefix + a.queue
 	}
 	e.live.Blend.Forget(group, forgottenPart)
-	e.live.Calibrator.Hasten(group, hastenedJobs)
 	if a.whole {
 		e.live.Linear.Hasten(hastenedLinear)
 	}

@@ -1,4 +1,4 @@
-package conformal_test
+package correction_test
 
 import (
 	"container/heap"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/predictor/blend"
-	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/correction"
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
@@ -15,19 +15,19 @@ type outcome struct {
 	n               float64
 	expert          [experts][]float64 // by expert and level: the mean log-pinball loss
 	blended, served []float64
-	raw, calibrated coverage.Report
+	raw, corrected  coverage.Report
 }
 
-// run blends and calibrates the rows of a trace, and scores the results of the jobs after the first tenth.
-func run(t testing.TB, rows []row, res float64, bc blend.Config, cc conformal.Config) outcome {
+// run blends and corrects the rows of a trace, and scores the results of the jobs after the first tenth.
+func run(t testing.TB, rows []row, res float64, bc blend.Config) outcome {
 	t.Helper()
-	bc.Levels, cc.Levels, cc.Resolution = levels(), levels(), res
+	bc.Levels = levels()
 	bc.Priors = []float64{8, 2, 1, 1, 1}
 	b, err := blend.New(bc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := conformal.New(cc)
+	c, err := correction.New(correction.Config{Levels: levels()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,9 @@ func run(t testing.TB, rows []row, res float64, bc blend.Config, cc conformal.Co
 				raw[l] = 0
 			}
 		}
-		groups := calibrationGroups(r, raw)
-		c.Correct(groups, raw, q)
-		for l := range q {
-			q[l] = math.Round(q[l])
-		}
-		c.Watch(r.id, r.submit, groups, raw, q)
+		of := correction.Job{Queue: r.groups[1], User: r.user}
+		c.Correct(of, raw, q)
+		c.Watch(r.id, r.submit, of, raw, q)
 		if r.ran && i >= len(rows)/10 {
 			out.add(r, z, q)
 			if score.Add(r.submit, r.wait, raw) != nil || serve.Add(r.submit, r.wait, q) != nil {
@@ -67,16 +64,8 @@ func run(t testing.TB, rows []row, res float64, bc blend.Config, cc conformal.Co
 			}
 		}
 	}
-	out.raw, out.calibrated = score.Report(), serve.Report()
+	out.raw, out.corrected = score.Report(), serve.Report()
 	return out
-}
-
-func calibrationGroups(r *row, raw []float64) []string {
-	long := "short"
-	if raw[2] > 60 {
-		long = "long"
-	}
-	return []string{long, r.groups[1]}
 }
 
 func newScore(t testing.TB, res float64) *coverage.Score {
@@ -88,7 +77,7 @@ func newScore(t testing.TB, res float64) *coverage.Score {
 	return s
 }
 
-func learn(b *blend.Blend, c *conformal.Calibrator, r *row, at float64) {
+func learn(b *blend.Blend, c *correction.Correction, r *row, at float64) {
 	if !r.ran {
 		c.Cancelled(r.id, at)
 		return
@@ -116,7 +105,7 @@ func (o *outcome) add(r *row, z, q []float64) {
 }
 
 // TestRealWaits proves on real waits, with simple experts and trees that are trained as the waits come, that the blend
-// is at most 2 % above the best single expert at every level. The calibrated forecasts cover their levels, at no more
+// is at most 2 % above the best single expert at every level. The corrected forecasts cover their levels, at no more
 // than 2 % above the blend's loss.
 func TestRealWaits(t *testing.T) {
 	if testing.Short() {
@@ -127,7 +116,7 @@ func TestRealWaits(t *testing.T) {
 		res  float64
 	}{{"KTH-SP2-1996-2.1-cln.swf.gz", 60}, {"SDSC-Par-1996-3.1-cln.swf.gz", 1}} {
 		rows := forecasts(t, readTrace(t, c.file, 10000))
-		o := run(t, rows, c.res, blend.Config{}, conformal.Config{})
+		o := run(t, rows, c.res, blend.Config{})
 		t.Logf("%s: %g jobs\nexperts %.3f\nblended %.4f\nserved  %.4f", c.file, o.n, o.expert, o.blended, o.served)
 		for l, p := range levels() {
 			for k, name := range expertNames() {
@@ -137,13 +126,13 @@ func TestRealWaits(t *testing.T) {
 				}
 			}
 			if o.served[l] > 1.02*o.blended[l] {
-				t.Errorf("%s, level %g: calibration raises the loss from %.4f to %.4f", c.file, p,
+				t.Errorf("%s, level %g: the correction raises the loss from %.4f to %.4f", c.file, p,
 					o.blended[l], o.served[l])
 			}
 		}
-		if !o.calibrated.Pass {
-			t.Errorf("%s: all %+v\nlong %+v\nmonths %.3f", c.file, o.calibrated.All, o.calibrated.Long,
-				o.calibrated.Share)
+		if !o.corrected.Pass {
+			t.Errorf("%s: all %+v\nlong %+v\nmonths %.3f", c.file, o.corrected.All, o.corrected.Long,
+				o.corrected.Share)
 		}
 	}
 }

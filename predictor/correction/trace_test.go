@@ -1,4 +1,4 @@
-package conformal_test
+package correction_test
 
 import (
 	"container/heap"
@@ -36,6 +36,7 @@ type row struct {
 	submit, wait float64
 	ran          bool
 	groups       []string
+	user         string
 	z            []float64 // index: level*experts + expert
 	x            []float64 // features
 }
@@ -132,7 +133,8 @@ func (p *replay) submit(i int) {
 	queue := fmt.Sprint("queue ", r.Queue, r.Partition)
 	key := queue + size
 	p.keys = append(p.keys, key)
-	row := row{id: int64(i), submit: now, wait: float64(r.Wait), ran: r.Ran(), groups: []string{size, queue}}
+	row := row{id: int64(i), submit: now, wait: float64(r.Wait), ran: r.Ran(), groups: []string{size, queue},
+		user: fmt.Sprint(r.User)}
 	row.x = p.features(r, now, procs, key)
 	row.z = p.say(&row, r, key)
 	p.rows = append(p.rows, row)

@@ -1,10 +1,8 @@
-package conformal
+package correction
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -75,7 +73,7 @@ func (a *agenda) add(e ending) {
 	(*a)[i] = e
 }
 
-func (a *agenda) until(now float64, c *Calibrator) {
+func (a *agenda) until(now float64, c *Correction) {
 	for n := len(*a); n > 0 && (*a)[n-1].at < now; n = len(*a) {
 		e := (*a)[n-1]
 		*a = (*a)[:n-1]
@@ -87,7 +85,7 @@ func (a *agenda) until(now float64, c *Calibrator) {
 	}
 }
 
-func mustNew(t testing.TB, cfg Config) *Calibrator {
+func mustNew(t testing.TB, cfg Config) *Correction {
 	t.Helper()
 	if cfg.Levels == nil {
 		cfg.Levels = levels()
@@ -104,8 +102,8 @@ func mustNew(t testing.TB, cfg Config) *Calibrator {
 // and short waits come first. An account that counts hits and misses as they come fails the same test. The served
 // forecasts are the right ones: the account is observed but not used.
 func TestNoBiasWhereQueuesGrow(t *testing.T) {
-	for _, patience := range []float64{0, 3e4} {
-		c := mustNew(t, Config{Rate: .01, Memory: 1e9, KeepCancelled: 1})
+	{
+		c := mustNew(t, Config{})
 		w := newWorld(3)
 		var todo agenda
 		naive := naiveAccount{rate: .01}
@@ -119,19 +117,13 @@ func TestNoBiasWhereQueuesGrow(t *testing.T) {
 			for l, p := range levels() {
 				w.raw[l] = w.quantile(p)
 				fresh := math.Floor(w.now/86400) != day
-				ours[l].add(c.Shift(nil, l), fresh, w.burst)
+				ours[l].add(c.own(0).Shifts[l], fresh, w.burst)
 				theirs[l].add(naive.beta[l], fresh, w.burst)
 			}
 			day = math.Floor(w.now / 86400)
 			wait := w.wait()
-			c.Watch(i, w.now, nil, w.raw, w.raw)
-			e := ending{at: w.now + wait, id: i}
-			if patience > 0 {
-				if until := w.rng.ExpFloat64() * patience; until < wait {
-					e = ending{at: w.now + until, id: i, cancel: true}
-				}
-			}
-			todo.add(e)
+			c.Watch(i, w.now, Job{}, w.raw, w.raw)
+			todo.add(ending{at: w.now + wait, id: i})
 			for l, p := range levels() {
 				naive.add(l, p, w.now, wait, w.raw[l])
 			}
@@ -139,11 +131,10 @@ func TestNoBiasWhereQueuesGrow(t *testing.T) {
 		for l, p := range levels() {
 			mean, se := ours[l].mean()
 			other, otherSE := theirs[l].mean()
-			t.Logf("patience %g, level %g: %+.4f (%.4f), counted as they come %+.4f (%.4f)", patience, p, mean, se,
+			t.Logf("level %g: %+.4f (%.4f), counted as they come %+.4f (%.4f)", p, mean, se,
 				other, otherSE)
 			if math.Abs(mean) > 4*se {
-				t.Errorf("patience %g, level %g: the correction moves by %+.4f within bursts, standard error %.4f",
-					patience, p, mean, se)
+				t.Errorf("level %g: the correction moves by %+.4f within bursts, standard error %.4f", p, mean, se)
 			}
 			if p > .2 && p < .9 && other > -8*otherSE {
 				t.Errorf("level %g: outcomes counted as they come move it by %+.4f only: the test shows nothing", p,
@@ -211,83 +202,42 @@ func (a *naiveAccount) until(now float64) {
 }
 
 // TestObserve proves that what levels earn is 0 on average if the forecast is right, also when it is summed while half
-// of the jobs wait, and below 0 if waits are longer. Every decided level is reported once per group.
+// of the jobs wait, and below 0 if waits are longer. Every decided level is reported once.
 func TestObserve(t *testing.T) {
 	for _, longer := range []float64{1, 1.5} {
 		rng := rand.New(rand.NewPCG(21, 21))
 		levels := []float64{.25, .5, .9}
-		c, err := New(Config{Levels: levels, Resolution: 1e-6, Rate: 1e-9})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums, decided := map[string]float64{}, map[string]int{}
-		c.Observe(func(group string, earned float64, done bool) {
-			sums[group] += earned
+		c := mustNew(t, Config{Levels: levels})
+		sum, decided := 0.0, 0
+		c.Observe(func(queue string, earned float64, done bool) {
+			if queue != "a" {
+				t.Fatalf("queue %q", queue)
+			}
+			sum += earned
 			if done {
-				decided[group]++
+				decided++
 			}
 		})
-		type starting struct {
-			at float64
-			id int64
-		}
-		var coming []starting
+		var coming agenda
 		const jobs, mean = 20_000, 1000.
 		q := make([]float64, len(levels))
 		for i, p := range levels { // quantiles of an exponential wait
 			q[i] = -mean * math.Log(1-p)
 		}
-		for i := range jobs {
+		for i := range int64(jobs) {
 			now := float64(i)
-			slices.SortFunc(coming, func(a, b starting) int { return cmp.Compare(a.at, b.at) })
-			for len(coming) > 0 && coming[0].at <= now {
-				c.Started(coming[0].id, coming[0].at)
-				coming = coming[1:]
-			}
-			c.Watch(int64(i), now, []string{"a"}, q, q)
-			coming = append(coming, starting{now + mean*longer*rng.ExpFloat64(), int64(i)})
+			coming.until(now, c)
+			c.Watch(i, now, Job{Queue: "a"}, q, q)
+			coming.add(ending{at: now + mean*longer*rng.ExpFloat64(), id: i})
 		}
 		// the deviation of the sum of a job's scores at three fully correlated levels is at most 3
-		if limit := 4 * 3 * math.Sqrt(jobs); longer == 1 && (math.Abs(sums[""]) > limit || sums[""] != sums["a"]) {
-			t.Errorf("right forecasts earn %v in %d jobs, want less than %.0f to either side", sums, jobs, limit)
-		} else if longer > 1 && sums[""] > -limit {
-			t.Errorf("waits that are longer earn %v, want clearly below 0", sums)
+		if limit := 4 * 3 * math.Sqrt(jobs); longer == 1 && math.Abs(sum) > limit {
+			t.Errorf("right forecasts earn %v in %d jobs, want less than %.0f to either side", sum, jobs, limit)
+		} else if longer > 1 && sum > -limit {
+			t.Errorf("waits that are longer earn %v, want clearly below 0", sum)
 		}
-		if n := decided[""]; n != decided["a"] || n < 3*(jobs-10*mean) || n > 3*jobs {
+		if decided < 3*(jobs-10*mean) || decided > 3*jobs {
 			t.Errorf("%v levels decided of %d jobs", decided, jobs)
 		}
-	}
-}
-
-// TestHasten proves the effect of hastening to 0 jobs on a group that has decided many jobs: a miss moves the
-// correction nearly five times as far as without hastening. (It is a little less, because the job itself counts as
-// decided.)
-func TestHasten(t *testing.T) {
-	step := func(hasten bool) float64 {
-		c, err := New(Config{Levels: []float64{.5}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		id := int64(0)
-		job := func(wait float64) {
-			id++
-			now := 1e4 * float64(id)
-			c.Watch(id, now, nil, []float64{100}, []float64{100})
-			c.Started(id, now+wait)
-			c.Advance(now + 5000)
-		}
-		for i := range 400_000 {
-			job(float64(10 + 180*(i%2)))
-		}
-		if hasten {
-			c.Hasten("", 0)
-			c.Hasten("never seen", 0)
-		}
-		before := c.Shift(nil, 0)
-		job(190)
-		return c.Shift(nil, 0) - before
-	}
-	if plain, fast := step(false), step(true); math.Abs(fast/plain-5) > .1 {
-		t.Errorf("a miss moves it by %v, hastened by %v: want five times", plain, fast)
 	}
 }
