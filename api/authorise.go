@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -10,36 +11,64 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// mayAskAs returns an error if the caller may not send requests in the name of the given user or account.
-func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
-	if p := s.guard.MayAskAs(access.Of(ctx), user, account); p != nil {
-		return s.refusal(p, 0)
+// private reports whether the scheduler of one of the given clusters hides the jobs of a user from other users. An
+// empty name, as well as no name, stands for all clusters.
+func (s *Server) private(clusters ...string) bool {
+	all := len(clusters) == 0 || slices.Contains(clusters, "")
+	return slices.ContainsFunc(s.views.Views(), func(v *readmodel.View) bool {
+		return (all || slices.Contains(clusters, v.Cluster)) && v.PrivateJobs()
+	})
+}
+
+// mayAskAs returns an error if the caller may not send requests about a cluster in the name of the given user or
+// account.
+func (s *Server) mayAskAs(ctx context.Context, cluster, user, account string) error {
+	return s.callerOf(ctx, cluster).mayAskAs(s, user, account)
+}
+
+func (c caller) mayAskAs(s *Server, user, account string) error {
+	if p := s.guard.MayAskAs(c.Caller, c.private, user, account); p != nil {
+		return s.refusal(c.withReason(p), 0)
 	}
 	return nil
+}
+
+// withReason adds to a refusal that the scheduler hides jobs, if this is the reason.
+func (c caller) withReason(p *wire.Problem) *wire.Problem {
+	if c.private && c.guard.Others(false) < c.guard.Others(true) {
+		p.Detail += "; Slurm hides the jobs of a user from others (PrivateData=jobs), or has not said whether it does"
+	}
+	return p
 }
 
 // maySize returns an error if a request for size advice names something that the caller may not use: the user or the
 // account of the job, the user of earlier runs, or a running job.
 func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
-	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
+	clusters := make([]string, 0, len(req.Places))
+	for _, p := range req.Places {
+		clusters = append(clusters, p.Cluster)
+	}
+	c := s.callerOf(ctx, clusters...)
+	if err := c.mayAskAs(s, req.User, req.Account); err != nil {
 		return err
 	}
 	if h := req.Runtime.History; h != nil {
-		if err := s.mayAskAs(ctx, h.User, ""); err != nil {
+		if err := c.mayAskAs(s, h.User, ""); err != nil {
 			return err
 		}
 	}
-	if r := req.Running; r == nil || r.JobID == "" || s.guard.SeesOthers(access.Of(ctx)) {
+	if r := req.Running; r == nil || r.JobID == "" {
 		return nil
 	}
-	if p := s.guard.Need(access.Of(ctx), access.User); p != nil {
-		return s.refusal(p, 0)
+	if err := s.maySeeJobs(c); err != nil || c.all {
+		return err
 	}
 	for _, v := range s.views.Views() {
 		for _, j := range v.Running {
-			if j.ID == req.Running.JobID && access.Of(ctx).Own(j.User) {
+			if j.ID == req.Running.JobID && c.Own(j.User) {
 				return nil
 			}
 		}
@@ -47,17 +76,18 @@ func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	return ask.NotFound("no job of yours with this id runs")
 }
 
-// caller implements ask.Caller for the caller of a request. all means that the caller sees the jobs of all users.
+// caller implements ask.Caller for the caller of a request about a cluster. private means that the scheduler hides the
+// jobs of a user from other users. all means that the caller sees the jobs of all users.
 type caller struct {
 	access.Caller
-	guard *access.Guard
-	all   bool
+	guard        *access.Guard
+	private, all bool
 }
 
-// callerOf returns the caller of a request.
-func (s *Server) callerOf(ctx context.Context) caller {
-	c := access.Of(ctx)
-	return caller{c, s.guard, s.guard.SeesOthers(c)}
+// callerOf returns the caller of a request about the given clusters, as for private.
+func (s *Server) callerOf(ctx context.Context, clusters ...string) caller {
+	c, private := access.Of(ctx), s.private(clusters...)
+	return caller{c, s.guard, private, s.guard.SeesOthers(c, private)}
 }
 
 // SeesAll implements ask.Caller.
@@ -78,7 +108,7 @@ func (s *Server) maySeeJobs(c caller) error {
 		return nil
 	}
 	if p := s.guard.Need(c.Caller, access.User); p != nil {
-		return s.refusal(p, 0)
+		return s.refusal(c.withReason(p), 0)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (s *Server) registerJobs(a huma.API) {
 }
 
 func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
-	who := s.callerOf(ctx)
+	who := s.callerOf(ctx, in.Cluster)
 	if err := s.maySeeJobs(who); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 }
 
 func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
-	who := s.callerOf(ctx)
+	who := s.callerOf(ctx, in.Cluster)
 	if err := s.maySeeJobs(who); err != nil {
 		return nil, err
 	}

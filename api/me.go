@@ -36,7 +36,7 @@ func (s *Server) registerMe(a huma.API) {
 }
 
 func (s *Server) getMe(ctx context.Context, in *meInput) (*meOutput, error) {
-	who := s.callerOf(ctx)
+	who := s.callerOf(ctx, in.Cluster)
 	user, err := s.userOf(who.Caller, in.User)
 	if err != nil {
 		return nil, err

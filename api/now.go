@@ -33,7 +33,7 @@ func (s *Server) registerNow(a huma.API) {
 }
 
 func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
-	if err := s.mayAskAs(ctx, in.User, in.Account); err != nil {
+	if err := s.mayAskAs(ctx, in.Cluster, in.User, in.Account); err != nil {
 		return nil, err
 	}
 	q, err := s.ask.Now(ask.NowRequest{Cluster: in.Cluster, Queue: in.Queue, User: in.User, Account: in.Account,

@@ -42,7 +42,7 @@ func (s *Server) registerWait(a huma.API) {
 }
 
 func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error) {
-	if err := s.mayAskAs(ctx, in.User, in.Account); err != nil {
+	if err := s.mayAskAs(ctx, in.Cluster, in.User, in.Account); err != nil {
 		return nil, err
 	}
 	q, err := s.ask.Wait(&ask.WaitRequest{
@@ -57,7 +57,7 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	body, err := q.Answer(s.callerOf(ctx))
+	body, err := q.Answer(s.callerOf(ctx, in.Cluster))
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (s *Server) registerWaits(a huma.API) {
 }
 
 func (s *Server) postWait(ctx context.Context, in *waitsInput) (*waitsOutput, error) {
-	asks := &wire.SizeRequest{User: in.Body.User, Account: in.Body.Account}
+	asks := &wire.SizeRequest{Places: in.Body.Places, User: in.Body.User, Account: in.Body.Account}
 	if in.Body.Runtime != nil {
 		asks.Runtime = *in.Body.Runtime
 	}

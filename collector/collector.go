@@ -107,6 +107,9 @@ type Format struct {
 	InTurn bool
 	// Lists is true if the source lists the jobs of the scheduler, with the starts of jobs that have just ended.
 	Lists bool
+	// Private is true if the scheduler may hide the jobs of a user from other users (Slurm's PrivateData), and a source
+	// of this format is its client, so that it matters to the daemon.
+	Private bool
 	// New returns a parser for one source.
 	New func(Options) Parser
 	// Records is set for a format whose records are not lines. It splits a file into records; Parse is called with each

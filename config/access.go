@@ -14,7 +14,7 @@ import (
 // Access defines the rights of callers; docs/security.md describes the roles.
 type Access struct {
 	Anonymous       string   `key:"anonymous" default:"auto" enum:"auto,none,public" reload:"access" doc:"role of callers without a credential: public sees aggregates, none only /healthz; auto is none if web_config_file has users, else public"`
-	Others          string   `key:"others" default:"auto" enum:"auto,public,user,admin" reload:"access" doc:"minimum role that sees the waiting jobs of others (without names), and may ask in the name of another user; auto is admin if there is a tokens_file or web_config_file has users, else public"`
+	Others          string   `key:"others" default:"auto" enum:"auto,public,user,admin" reload:"access" doc:"minimum role that sees the waiting jobs of others (without names), and may ask in the name of another user; auto is admin if there is a tokens_file, if web_config_file has users, or in clusters whose Slurm has PrivateData=jobs or is polled and has not said so, else public"`
 	Users           string   `key:"users" default:"hidden" enum:"hidden,hashed,shown" reload:"access" doc:"how users' names are shown with jobs to callers that are neither the user nor an administrator"`
 	BasicRole       string   `key:"basic_role" default:"user" enum:"public,user,admin" reload:"access" doc:"role of the users in web_config_file; a user owns the jobs of the scheduler's user with the same name"`
 	CertificateRole string   `key:"certificate_role" default:"public" enum:"public,user,admin" reload:"access" doc:"role of callers that show a client certificate which web_config_file has verified; its common name is the user"`

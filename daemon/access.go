@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
 )
@@ -44,6 +46,27 @@ func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 			ExpensiveWaiting: cfg.Limits.ExpensiveWaiting,
 		},
 	}, nil
+}
+
+// WhoSeesOthers describes who sees the waiting jobs of other users with a configuration. private is true if the
+// scheduler hides jobs from other users.
+func WhoSeesOthers(cfg *config.Config, private bool) (string, error) {
+	policy, err := policyOf(cfg.Access)
+	if err != nil {
+		return "", err
+	}
+	guard, err := access.New(access.Options{TokensFile: cfg.TokensFile, WebConfigFile: cfg.WebConfigFile,
+		Policy: policy, Registry: prometheus.NewRegistry()})
+	if err != nil {
+		return "", err
+	}
+	switch guard.Others(private) {
+	case access.Public:
+		return "everybody who reaches the daemon sees all waiting jobs, without names", nil
+	case access.User:
+		return "users see all waiting jobs, without names; callers without a credential see totals", nil
+	}
+	return "users see only their own waiting jobs; callers without a credential see totals", nil
 }
 
 // trustedProxies returns the addresses of the proxies whose headers about the original caller are trusted.

@@ -50,7 +50,7 @@ func (v *visitor) ask(path, token string) (status int, closes bool) {
 }
 
 // adminToken returns the token that the daemon of a site has made.
-func (s *site) adminToken(t *testing.T) string {
+func (s *site) adminToken(t testing.TB) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.dir, "admin-token"))
 	if err != nil {

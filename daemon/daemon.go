@@ -223,7 +223,7 @@ func (d *Daemon) warnOpen(cfg *config.Config) {
 		log.Warn("other hosts can reach this daemon without TLS: tokens and passwords can be read on the way; " +
 			"see web_config_file, or put a proxy with TLS in front")
 	}
-	if guard.SeesOthers(access.Caller{Role: access.Public}) && cfg.Access.Others != access.Public.String() {
+	if guard.SeesOthers(access.Caller{Role: access.Public}, false) && cfg.Access.Others != access.Public.String() {
 		log.Warn("other hosts can reach this daemon, and everybody sees all waiting jobs (without names) " +
 			"and may ask in anybody's name; see tokens_file and access.others")
 	}

@@ -158,7 +158,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 	options := collector.Options{Cluster: "main", Location: time.Local}
 	ask := func(s config.Source) *job.Facts {
 		s.Timeout = time.Minute
-		a := daemon.AskFacts(s, options, func() *job.Facts { return nil })(t.Context(), time.Now())
+		a := daemon.AskFacts(s, options, func() *job.Facts { return nil }, "")(t.Context(), time.Now())
 		if a.Err != nil || len(a.Bad) > 0 || len(a.Notes) > 0 || len(a.Events) != 1 {
 			t.Fatalf("%+v: %+v", s, a)
 		}
@@ -173,7 +173,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 		if commands.Weights == nil || len(commands.Outages) != 2 {
 			t.Fatalf("%+v", commands)
 		}
-		commands.Weights, commands.Enforced, commands.Preemption = nil, job.Enforced{}, nil
+		commands.Weights, commands.Enforced, commands.Preemption, commands.Private = nil, job.Enforced{}, nil, ""
 		diff := ""
 		for _, s := range sources[1:] {
 			rest := ask(s)

@@ -3,10 +3,9 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"os"
-	"os/user"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -14,6 +13,7 @@ import (
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
@@ -32,11 +32,7 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 			if s.IsPolledForFacts() {
 				asked.Format = formats(c.opts.Now)[s.Format]
 			}
-			poller, err := c.newPoller(machine, s, asked)
-			if err != nil {
-				return err
-			}
-			set.add(asked, poller)
+			set.add(asked, c.newPoller(machine, s, asked))
 		}
 	}
 	return nil
@@ -45,7 +41,7 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 // newPoller returns the reader of one source that polls a scheduler.
 func (c *collectingCore) newPoller(
 	machine config.Cluster, s config.Source, asked source.Config,
-) (*source.Poller, error) {
+) *source.Poller {
 	opts := source.PollOptions{
 		Ready: func() bool { return c.logsRead(machine) },
 		Now:   c.opts.Now, Metrics: c.pollMetrics, Log: c.opts.Log,
@@ -53,31 +49,37 @@ func (c *collectingCore) newPoller(
 	poll := source.PollConfig{Interval: s.Interval}
 	if s.IsPolledForFacts() {
 		poll.Target, opts.Ask = FactsTarget(s), c.askFacts(machine, s, asked.Options)
-		return source.NewPoller(asked, poll, opts), nil
+		return source.NewPoller(asked, poll, opts)
 	}
-	var err error
-	if poll.Target, opts.Ask, err = c.askJobs(machine, s, asked.Options); err != nil {
-		return nil, err
-	}
+	poll.Target, opts.Ask = c.askJobs(machine, s, asked.Options)
 	missing := &missingDetails{view: func() *readmodel.View { return c.pipeline.View(machine.Name) }}
 	opts.Ask, opts.Wanted = missing.recordPolls(opts.Ask), missing.wanted
-	return source.NewPoller(asked, poll, opts), nil
+	return source.NewPoller(asked, poll, opts)
 }
 
 // askJobs returns the function that polls a scheduler for its jobs, and the program or the address that it polls:
 // squeue, or slurmrestd's socket or URL.
 func (c *collectingCore) askJobs(
 	machine config.Cluster, s config.Source, options collector.Options,
-) (target string, ask source.Ask, err error) {
-	snapshot, err := c.snapshot(machine, options)
-	if err != nil {
-		return "", nil, err
-	}
+) (string, source.Ask) {
+	snapshot := c.snapshot(machine, options)
 	if s.Rest() {
-		return cmp.Or(s.Socket, s.URL), slurm.NewRest(RestConfig(s), snapshot).Ask, nil
+		snapshot.As(s.User)
+		return cmp.Or(s.Socket, s.URL), slurm.NewRest(RestConfig(s), snapshot).Ask
 	}
-	target, ask = AskSqueue(s, snapshot)
-	return target, ask, nil
+	target, list := AskSqueue(s, snapshot)
+	rights := AskRights(machine, s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts }, "")
+	if rights != nil {
+		list = WithRights(list, rights)
+	}
+	var known time.Time
+	return target, func(ctx context.Context, asked time.Time) source.Answer {
+		if known.IsZero() || asked.Sub(known) >= userEvery {
+			snapshot.As(slurmUser(ctx, s))
+			known = asked
+		}
+		return list(ctx, asked)
+	}
 }
 
 // AskSqueue returns the program that a source calls for the jobs, and the function that calls it.
@@ -90,6 +92,81 @@ func AskSqueue(s config.Source, snapshot *slurm.Snapshot) (target string, ask so
 		program = []string{"squeue"}
 	}
 	return program[0], slurm.NewSqueueCalls(program, run, snapshot).Ask
+}
+
+// AskRights returns a function that queries what Slurm hides from a source of squeue. It returns nil if another source
+// of the cluster reports this, or if Slurm's other commands cannot be run as squeue is. known and as have the same
+// meaning as in AskFacts.
+func AskRights(
+	machine config.Cluster, s config.Source, options collector.Options, known func() *job.Facts, as string,
+) source.Ask {
+	prefix, dir, ok := besideSqueue(s)
+	if !ok || slices.ContainsFunc(machine.Sources, func(o config.Source) bool { return o.Format == slurm.FactsName }) {
+		return nil
+	}
+	if len(prefix) > 0 {
+		as = ""
+	}
+	return slurm.NewFacts(slurm.FactsConfig{Options: options, Known: known, Rights: true, As: as,
+		Run: func(ctx context.Context, args []string) ([]byte, error) {
+			if args[0] != "id" {
+				args = slices.Concat([]string{filepath.Join(dir, args[0])}, args[1:])
+			}
+			return source.Run(ctx, source.Command{Args: slices.Concat(prefix, args), Timeout: s.Timeout})
+		},
+	}).Ask
+}
+
+// WithRights returns a function that lists jobs, and adds the answer of AskRights. Errors of the latter become notes.
+func WithRights(list, rights source.Ask) source.Ask {
+	return func(ctx context.Context, asked time.Time) source.Answer {
+		answer := list(ctx, asked)
+		if answer.Err != nil {
+			return answer
+		}
+		of := rights(ctx, asked)
+		answer.Notes = append(answer.Notes, of.Notes...)
+		if of.Err != nil {
+			answer.Notes = append(answer.Notes, of.Err)
+		}
+		for _, ev := range of.Events {
+			if _, known := ev.Facts.PrivateJobs(); known {
+				answer.Events = append(answer.Events, ev)
+			}
+		}
+		if answer.Gap == nil {
+			answer.Gap = of.Gap
+		}
+		return answer
+	}
+}
+
+// besideSqueue returns the words before squeue in the command of a source, and the folder of squeue, "" if squeue is
+// found by the PATH. ok is false if the command does not end with squeue.
+func besideSqueue(s config.Source) (prefix []string, dir string, ok bool) {
+	if len(s.Command) == 0 {
+		return nil, "", !s.Rest()
+	}
+	last := len(s.Command) - 1
+	dir, name := filepath.Split(s.Command[last])
+	return s.Command[:last], dir, name == "squeue"
+}
+
+// userEvery is the minimum time between two calls of slurmUser.
+const userEvery = 10 * time.Minute
+
+// slurmUser returns the name of the user as whom a source runs squeue, "" if it is unknown. If the source's command is
+// a wrapper such as [sudo, -u, slurm, squeue], the wrapper runs id in place of squeue.
+func slurmUser(ctx context.Context, s config.Source) string {
+	prefix, _, ok := besideSqueue(s)
+	if !ok {
+		return ""
+	}
+	name, err := source.Run(ctx, source.Command{Args: slices.Concat(prefix, []string{"id", "-un"}), Timeout: s.Timeout})
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
 }
 
 // RestConfig returns the address and the user of a source's requests to slurmrestd.
@@ -110,22 +187,16 @@ func FactsTarget(s config.Source) string {
 
 // snapshot returns the parser of a scheduler's listings. The parser compares a listing with the live jobs of the
 // cluster.
-func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
+func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) *slurm.Snapshot {
 	cfg := slurm.SnapshotConfig{
 		Options: options, Alone: true,
 		Picture: func() map[string]slurm.Live { return picture(c.pipeline.View(machine.Name)) },
+		Facts:   func() *job.Facts { return c.pipeline.View(machine.Name).Facts },
 	}
 	for _, s := range machine.Sources {
 		cfg.Alone = cfg.Alone && s.Format != slurm.LogName
 	}
-	if os.Geteuid() != 0 { // only root can certainly see every job
-		me, err := user.Current()
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: who runs the daemon? %w", machine.Name, err)
-		}
-		cfg.User = me.Username
-	}
-	return slurm.NewSnapshot(cfg), nil
+	return slurm.NewSnapshot(cfg)
 }
 
 // logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is an answer

@@ -46,6 +46,7 @@ func newSlurmSite(t *testing.T) *slurmSite {
 	write(t, s.config, fmt.Sprintf(`
 listen: 127.0.0.1:0
 data_dir: %q
+access: {others: public}
 clusters:
   - name: main
     procs: 64

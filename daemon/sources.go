@@ -115,13 +115,14 @@ func (c *collectingCore) read(ctx context.Context, from *openReader) {
 
 // askFacts returns the function that polls a scheduler for the facts of a machine.
 func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, options collector.Options) source.Ask {
-	return AskFacts(s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts })
+	return AskFacts(s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts }, "")
 }
 
 // AskFacts returns a function that queries the facts of a source's machine. It uses the scheduler's commands or
 // slurmrestd. The queries of one call run one after the other; each has the source's timeout. known returns the facts
-// in the picture.
-func AskFacts(s config.Source, options collector.Options, known func() *job.Facts) source.Ask {
+// in the picture. as is the user whose rights count if the source's command is no wrapper that chooses the user; by
+// default the user of this process.
+func AskFacts(s config.Source, options collector.Options, known func() *job.Facts, as string) source.Ask {
 	q := source.FactsQuestion{Cluster: options.Cluster, Known: known, Command: source.Command{Timeout: s.Timeout}}
 	switch s.Format {
 	case config.FormatPBSFacts:
@@ -133,6 +134,9 @@ func AskFacts(s config.Source, options collector.Options, known func() *job.Fact
 		return source.AskFacts(q)
 	}
 	cfg := slurm.FactsConfig{Options: options, Known: known}
+	if len(s.Command) == 0 {
+		cfg.As = as
+	}
 	if s.Rest() {
 		rest := RestConfig(s)
 		cfg.Rest = &rest

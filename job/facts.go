@@ -3,6 +3,8 @@ package job
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -38,6 +40,18 @@ type Facts struct {
 	Enforced Enforced `json:"enforced,omitzero"`
 	// Version is the version of the scheduler, such as "22.05.8".
 	Version string `json:"version,omitempty"`
+	// Private has Slurm's PrivateData: the kinds of data that are hidden from other users, sorted and separated by
+	// commas, or "none". It is empty if the scheduler does not report it.
+	Private string `json:"private,omitempty"`
+}
+
+// PrivateJobs reports whether the scheduler hides the jobs of a user from other users. known is false if the scheduler
+// does not report this. f may be nil.
+func (f *Facts) PrivateJobs() (hidden, known bool) {
+	if f == nil || f.Private == "" {
+		return false, false
+	}
+	return slices.Contains(strings.Split(f.Private, ","), "jobs"), true
 }
 
 // Equal reports whether g has the same facts. It compares their encodings.

@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// sameCondition reports whether two conditions are equal apart from the time at which they began.
+// sameCondition reports whether two conditions are equal apart from the time at which they began and their progress.
 func sameCondition(c, d readmodel.Condition) bool {
-	c.Since = d.Since
+	c.Since, c.Progress = d.Since, d.Progress
 	return c == d
 }
 
@@ -46,6 +46,18 @@ func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition
 		})
 	}
 	return out
+}
+
+// ofGap reports whether a condition is the one that incomplete returns.
+func ofGap(c readmodel.Condition) bool { return c.Name == readmodel.SourceIncomplete }
+
+// incomplete returns the condition of a source whose answer has a gap, and none for a nil gap.
+func incomplete(s *source.Config, gap *source.Gap) []readmodel.Condition {
+	if gap == nil {
+		return nil
+	}
+	return []readmodel.Condition{{Name: readmodel.SourceIncomplete, Cluster: s.Options.Cluster, Source: s.Name,
+		Reason: plain(gap.Reason), Progress: gap.Progress}}
 }
 
 // reasonOf returns an error's text without the path. The condition has the path already.

@@ -490,6 +490,9 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 		in.status.LastLine = now
 	}
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
+	if d.Answered {
+		setConditions(&in.status, ofGap, now, incomplete(d.Source, d.Gap)...)
+	}
 }
 
 // checkpoint records the newest checkpoint of a source. It returns the newest of all checkpoints that may be committed

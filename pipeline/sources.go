@@ -17,7 +17,8 @@ func (p *Pipeline) AddSource(s source.Config) {
 
 func (p *Pipeline) addSource(s source.Config) {
 	in := &sourceState{cluster: s.Options.Cluster, status: readmodel.SourceStatus{Name: s.Name,
-		Since: p.now(), InTurn: s.Format.InTurn, HasStarts: s.Format.Lists || s.Format.AtEnd}}
+		Since: p.now(), InTurn: s.Format.InTurn, HasStarts: s.Format.Lists || s.Format.AtEnd,
+		Private: s.Format.Private}}
 	in.clock = p.newClock(s)
 	in.bad, in.badSaved = newOpenBad(p.saved[badKey(s.Name)]), len(p.saved[badKey(s.Name)]) > 0
 	for v := range in.events {

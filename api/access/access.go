@@ -93,8 +93,8 @@ type Policy struct {
 	// Others is the minimum role that sees other users' waiting jobs (without names), and may ask in other users'
 	// names.
 	Others Role
-	// OthersAuto means that Others follows from the configuration: Admin if there is a tokens file or if the web-config
-	// file has users, else Public.
+	// OthersAuto means that Others follows from the configuration and the scheduler: Admin if there is a tokens file,
+	// if the web-config file has users or if the scheduler hides the jobs of a user from other users, else Public.
 	OthersAuto bool
 	// Users is how other users' names are shown to all but administrators.
 	Users Show

@@ -315,7 +315,7 @@ func TestPrepare(t *testing.T) {
 	limits := access.Limits{PerSecond: 1, Burst: 3, Expensive: 1}
 	first := access.Options{AdminToken: "the-first-token", Policy: access.Default(), Limits: limits, Now: c.Now}
 	g := newGate(t, first)
-	if w := g.from(abroad); w.Code != 200 || g.SeesOthers(access.Caller{Role: access.User}) != true {
+	if w := g.from(abroad); w.Code != 200 || g.SeesOthers(access.Caller{Role: access.User}, false) != true {
 		t.Errorf("at first: %d", w.Code)
 	}
 	second := first
@@ -340,7 +340,7 @@ func TestPrepare(t *testing.T) {
 	g.want(g.from(home, bearer("alices")), 200, "alice")
 	g.want(g.from(home, basic("bob", "secret")), 200, "bob")
 	g.want(g.from(home), 401, "") // where there are users, a caller without credentials is refused
-	if g.SeesOthers(access.Caller{Role: access.User}) {
+	if g.SeesOthers(access.Caller{Role: access.User}, false) {
 		t.Error("a user still sees others' jobs")
 	}
 	if n := testutil.CollectAndCount(g.registry, "waitcast_access_file_ok"); n != 2 {

@@ -254,27 +254,28 @@ func (g *Guard) within(path string, c *Caller, at netip.Addr) (bool, time.Durati
 	return g.rules.Load().requests.allow(c.Client)
 }
 
-// others returns the minimum role that sees other users' jobs.
-func (g *Guard) others() Role {
+// Others returns the minimum role that sees other users' jobs. private is true if the scheduler hides these.
+func (g *Guard) Others(private bool) Role {
 	switch r := g.rules.Load(); {
 	case !r.policy.OthersAuto:
 		return r.policy.Others
-	case r.tokens != nil || len(r.webConfig().users) > 0:
+	case private || r.tokens != nil || len(r.webConfig().users) > 0:
 		return Admin
 	}
 	return Public
 }
 
-// SeesOthers reports whether a caller sees other users' jobs, and may ask in their names.
-func (g *Guard) SeesOthers(c Caller) bool {
-	return c.Role == Admin || c.Role >= g.others() && c.Role > None
+// SeesOthers reports whether a caller sees other users' jobs, and may ask in their names. private is true if the
+// scheduler hides the jobs of a user from other users.
+func (g *Guard) SeesOthers(c Caller, private bool) bool {
+	return c.Role == Admin || c.Role >= g.Others(private) && c.Role > None
 }
 
 // MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Users' names
 // are restricted because a forecast in the name of a user reveals what the user did. Accounts are not restricted by
 // name, because many people share one.
-func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
-	if user == "" && account == "" || g.SeesOthers(c) {
+func (g *Guard) MayAskAs(c Caller, private bool, user, account string) *wire.Problem {
+	if user == "" && account == "" || g.SeesOthers(c, private) {
 		return nil
 	}
 	if p := g.Need(c, User); p != nil {
@@ -284,7 +285,7 @@ func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 		return &wire.Problem{
 			Status: http.StatusForbidden,
 			Detail: "this credential may ask in the name of its own user alone; in others' names needs the role " +
-				g.others().String(),
+				g.Others(private).String(),
 			Hint: "leave user out, or name your own",
 		}
 	}

@@ -366,6 +366,10 @@ func warnings(v *readmodel.View, req *job.Attributes) []string {
 				a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension]), key))
 		}
 	}
+	if v.Incomplete() {
+		out = append(out, "the scheduler hides jobs or facts from the daemon (see /readyz): the forecast may be far too "+
+			"short")
+	}
 	if req.Nodes > req.Procs {
 		out = append(out, fmt.Sprintf("%s asked for with %s: the scheduler refuses such a job, or gives it fewer nodes",
 			count(req.Nodes, "node"), count(req.Procs, "processor")))

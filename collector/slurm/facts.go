@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -15,7 +16,9 @@ const FactsName = "slurm-facts"
 
 // FactsFormat returns the format of Slurm's facts about the machine. It has no parser: commands are run, no file is
 // read. See Facts.
-func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
+func FactsFormat() collector.Format {
+	return collector.Format{Name: FactsName, Order: collector.Live, Private: true}
+}
 
 // FactsEnv returns the environment variables of the commands. They make Slurm write times in Unix seconds. Local times
 // are also understood, in case a wrapper command drops the variables.
@@ -31,6 +34,11 @@ type FactsConfig struct {
 	// Known returns the facts that the daemon already has, nil if there are none. It is called once, after the first
 	// useful answer.
 	Known func() *job.Facts
+	// As is the user whose rights count; by default the user who runs the commands.
+	As string
+	// Rights is set for a cluster whose other facts are not wanted. Then only PrivateData, and what it hides, are
+	// found out, by commands.
+	Rights bool
 }
 
 // Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules. It polls nodes and
@@ -51,6 +59,7 @@ type Facts struct {
 	assoc        assocFacts
 	general      general
 	shares       shares
+	rights       rights
 	asked        time.Time
 }
 
@@ -69,6 +78,7 @@ type part struct {
 
 	asked  time.Time
 	failed int             // number of failed calls in a row
+	denied bool            // the last call failed because the user may not see the data
 	bad    map[string]bool // entries of the last answer that could not be parsed
 }
 
@@ -97,8 +107,13 @@ const factsEvery = 10 * time.Minute
 // NewFacts returns a Facts.
 func NewFacts(cfg FactsConfig) *Facts {
 	f := &Facts{cfg: cfg, parser: squeueParser{common: newCommon(cfg.Options)}}
-	if f.parts = f.commands(); cfg.Rest != nil {
+	switch {
+	case cfg.Rights:
+		f.parts = f.rightsParts()
+	case cfg.Rest != nil:
 		f.parts = f.questions()
+	default:
+		f.parts = f.commands()
 	}
 	return f
 }
@@ -121,6 +136,7 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 		if err == nil {
 			err = p.take(entries, &a)
 		}
+		p.denied = err != nil && strings.Contains(err.Error(), denied)
 		if err != nil {
 			p.failed++
 			a.Notes = append(a.Notes, fmt.Errorf("%s: %w", p.name, err))
@@ -133,6 +149,7 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 		a.Err, a.Notes = a.Notes[0], nil
 		return a
 	}
+	a.Gap = f.gap()
 	if f.known == nil {
 		f.known = f.cfg.Known()
 	}
@@ -198,11 +215,19 @@ func (p *part) take(entries []entry, a *source.Answer) error {
 
 // facts combines the facts of all answers. Shares that have hardly changed (see alike) keep their earlier values.
 func (f *Facts) facts(asked time.Time) *job.Facts {
+	if f.cfg.Rights {
+		var facts job.Facts
+		if f.known != nil {
+			facts = *f.known
+		}
+		facts.Private = f.general.private
+		return &facts
+	}
 	facts := &job.Facts{
 		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights,
 		Version: f.general.version, Enforced: f.general.enforced, Preemption: f.general.preemption,
 		QOSs: f.qos.names, QOSRules: f.qos.rules, Accounts: f.assoc.accounts, Associations: f.assoc.list,
-		Shares: f.shares.users, AccountShares: f.shares.accounts, SharesAt: f.shares.at,
+		Shares: f.shares.users, AccountShares: f.shares.accounts, SharesAt: f.shares.at, Private: f.general.private,
 	}
 	facts.Limits = append(append(facts.Limits, f.qos.limits...), f.assoc.limits...)
 	if f.known != nil && alike(f.known.Shares, f.shares.users) && alike(f.known.AccountShares, f.shares.accounts) {

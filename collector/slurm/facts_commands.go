@@ -10,18 +10,8 @@ import (
 
 // commands returns the queries that run Slurm's commands.
 func (f *Facts) commands() []*part {
-	scontrol := func(what string) []string { return []string{"scontrol", "--all", "--oneliner", "show", what} }
-	ask := func(args []string, entries func(output []byte) []entry) func(context.Context) ([]entry, error) {
-		return func(ctx context.Context) ([]entry, error) {
-			output, err := f.cfg.Run(ctx, args)
-			if err != nil {
-				return nil, err
-			}
-			return entries(output), nil
-		}
-	}
-	return []*part{
-		{name: "scontrol show config", every: factsEvery, ask: ask(scontrol("config"), settings), read: f.readConfig},
+	ask := f.runCommand
+	return append(f.rightsParts(), []*part{
 		{name: "sinfo", ask: ask(sinfoCommand(), lines(sinfoRecord)), read: f.readNodes},
 		{name: "scontrol show reservation", ask: ask(scontrol("reservation"), lines(wordsRecord)),
 			read: f.readReservations},
@@ -34,6 +24,22 @@ func (f *Facts) commands() []*part {
 		{name: "sshare", every: factsEvery, ask: ask([]string{"sshare", "--all", "--noheader", "--parsable2",
 			"--format=" + strings.Join(shareFields[:], ",")}, lines(barred(shareFields[:]))), read: f.readShares,
 			needed: f.shared},
+	}...)
+}
+
+// scontrol returns the call of scontrol that shows something.
+func scontrol(what string) []string { return []string{"scontrol", "--all", "--oneliner", "show", what} }
+
+// runCommand returns a function that runs a command and makes entries from its output.
+func (f *Facts) runCommand(
+	args []string, entries func(output []byte) []entry,
+) func(context.Context) ([]entry, error) {
+	return func(ctx context.Context) ([]entry, error) {
+		output, err := f.cfg.Run(ctx, args)
+		if err != nil {
+			return nil, err
+		}
+		return entries(output), nil
 	}
 }
 

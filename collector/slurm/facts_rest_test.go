@@ -96,7 +96,7 @@ var captured2411At = time.Unix(1795446988, 0).UTC()
 // withoutConfiguration returns facts without the parts that slurmrestd does not report.
 func withoutConfiguration(f *job.Facts) *job.Facts {
 	g := *f
-	g.Weights, g.Enforced, g.Preemption = nil, job.Enforced{}, nil
+	g.Weights, g.Enforced, g.Preemption, g.Private = nil, job.Enforced{}, nil, ""
 	g.Queues = slices.Clone(g.Queues)
 	for i := range g.Queues {
 		g.Queues[i].ExclusiveUser, g.Queues[i].Reserved = false, false
@@ -113,6 +113,7 @@ func TestFactsRestAsCommands(t *testing.T) {
 	commands := factsOf(t, asked)
 	want := setUp()
 	want.Version, want.SharesAt, want.Outages = "24.11.5", captured2411At, commands.Outages
+	want.Private = "none"
 	for _, shares := range [][]job.Share{want.Shares, want.AccountShares} { // a job had run on the cluster
 		for i := range shares {
 			switch s := &shares[i]; s.Account + " " + s.User {

@@ -23,6 +23,7 @@ type general struct {
 	enforced    job.Enforced
 	preemption  *job.Preemption
 	preemptMode string // PreemptMode of the configuration, the default of all partitions
+	private     string // see job.Facts.Private
 }
 
 // slurmdbd is the AccountingStorageType of a cluster that has associations, QOSs and shares.
@@ -51,13 +52,16 @@ func enforcement(text []byte) job.Enforced {
 
 // readConfig reads the configuration: one record, with the keys of "scontrol show config".
 func (f *Facts) readConfig(each eachRecord) func() {
-	g := f.general
+	g, slurmUser := f.general, f.rights.slurmUser
 	each(func(get record) error {
+		name, _, _ := bytes.Cut(get("SlurmUser"), []byte("(")) // slurm(64030)
+		slurmUser = string(name)
 		g = general{
 			version: string(get("SLURM_VERSION")), clusterName: string(get("ClusterName")),
 			slurmdbd:   string(get("AccountingStorageType")) == slurmdbd,
 			enforced:   enforcement(get("AccountingStorageEnforce")),
 			preemption: preemption(get), preemptMode: preemptMode(get("PreemptMode")),
+			private: strings.Join(flags(bytes.ToLower(get("PrivateData"))), ","),
 		}
 		if how := get("SelectTypeParameters"); len(how) > 0 { // CR_CORE_MEMORY and the like, slurm.conf(5)
 			g.noMemory = !bytes.Contains(bytes.ToUpper(how), []byte("MEMORY"))
@@ -67,7 +71,7 @@ func (f *Facts) readConfig(each eachRecord) func() {
 		}
 		return nil
 	})
-	return func() { f.general = g }
+	return func() { f.general, f.rights.slurmUser = g, slurmUser }
 }
 
 // weights reads the configuration of the multifactor plugin.

@@ -23,7 +23,9 @@ import (
 type pretend struct {
 	texts map[string]string
 	calls []string // the names of the commands, in order
-	told  *job.Facts
+	// denies is the message with which a command without a text fails; a default if it is empty.
+	denies string
+	told   *job.Facts
 }
 
 // nameOf returns the name of a command of slurm-facts: "sinfo", "reservation", "qos".
@@ -37,12 +39,22 @@ func nameOf(args []string) string {
 	return args[0]
 }
 
+func (p *pretend) complaint() string {
+	if p.denies != "" {
+		return p.denies
+	}
+	return "no such thing"
+}
+
 func (p *pretend) run(_ context.Context, args []string) ([]byte, error) {
 	name := nameOf(args)
 	p.calls = append(p.calls, name)
 	text, ok := p.texts[name]
+	if !ok && name == "configuration" {
+		text, ok = "PrivateData = none", true
+	}
 	if !ok {
-		return nil, fmt.Errorf("%s failed: no such thing", name)
+		return nil, fmt.Errorf("%s failed: %s", name, p.complaint())
 	}
 	return []byte(text), nil
 }
@@ -76,7 +88,7 @@ func TestFactsOfARealSlurm(t *testing.T) {
 	}
 	unix := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
 	want := setUp()
-	want.Version, want.SharesAt = "22.05.8", capturedAt
+	want.Version, want.SharesAt, want.Private = "22.05.8", capturedAt, "none"
 	want.Outages = []job.Outage{
 		{Name: "acc", From: unix(1796247126), Until: unix(1796283126), Queues: []string{"gpu", "short"}, Nodes: 2,
 			Procs: 16, Memory: 16000 * mib, GPUs: 6, DeniedAccounts: []string{"biology"}, NodeList: "n[05-06]",
@@ -123,7 +135,7 @@ func TestFactsOfTheSamples(t *testing.T) {
 		"partition": strings.Join(partitions, "\n") + "\n"}}
 	got := factsOf(t, p.facts(t).Ask(t.Context(), at(0)))
 	want := &job.Facts{
-		Version: "22.05.8",
+		Version: "22.05.8", Private: "none",
 		Queues: []job.QueueFacts{
 			{Name: "long", Tier: 1, Factor: 10, MaxTime: 24 * time.Hour, DefaultTime: time.Hour},
 			{Name: "medium", Tier: 1, Factor: 50, MaxTime: time.Hour, DefaultTime: 10 * time.Minute},

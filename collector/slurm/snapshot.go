@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -35,13 +34,16 @@ type SnapshotConfig struct {
 	// Alone is set if no log has submissions, starts and ends. The snapshot then reports these, as far as it can
 	// observe them.
 	Alone bool
-	// User is the daemon's own user if Slurm may hide other users' jobs from it (PrivateData), otherwise "".
-	User string
+	// Facts returns the facts that the daemon has about the cluster, nil if there are none. Facts itself may be nil.
+	Facts func() *job.Facts
 }
 
 // Snapshot compares squeue's output with the picture, and returns the differences as events. The picture may be
 // slightly ahead of the output or behind it. So a job is reported as gone, or as waiting again, only if two consecutive
 // snapshots agree.
+//
+// Slurm may hide jobs of other users from the user who asks (PrivateData). A job that is missing in the output is not
+// reported as gone if it may be hidden (see comparison.visible), and the answer has a gap (see comparison.gap).
 //
 // A snapshot has no history. So jobs that are seen for the first time get no forecast (the cluster's fold derives their
 // submissions), unless Alone is set.
@@ -50,8 +52,9 @@ type Snapshot struct {
 	parser squeueParser
 	first  bool      // no snapshot was taken before
 	asked  time.Time // time of the last snapshot
-	open   bool      // other users' jobs are visible
+	user   string    // see As
 	seen   map[string]bool
+	lacks  *source.Gap // of the last snapshot without bad lines
 	// These are the differences that the last snapshot found, by job.
 	missing, requeued, unknown, switched map[string]finding
 	// reasons has, by job, the reasons of waiting jobs in the last snapshot that are not settled yet.
@@ -72,16 +75,20 @@ const reasonSettles = 3 * time.Second
 type finding struct {
 	at       time.Time
 	reported bool // an event has reported it
+	recent   bool // the job was announced shortly before, see comparison.recent
 }
 
 // NewSnapshot returns a Snapshot.
 func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	return &Snapshot{
-		cfg: cfg, parser: squeueParser{common: newCommon(cfg.Options)}, first: true, open: cfg.User == "",
+		cfg: cfg, parser: squeueParser{common: newCommon(cfg.Options)}, first: true,
 		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{},
 		unknown: map[string]finding{}, switched: map[string]finding{}, reasons: map[string]reasonSince{},
 	}
 }
+
+// As sets the name of the user who asks Slurm, "" if it is unknown. From root Slurm hides nothing.
+func (s *Snapshot) As(user string) { s.user = user }
 
 // maxBadLines is the maximum number of lines of one snapshot that go to the quarantine.
 const maxBadLines = 20
@@ -123,10 +130,12 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 		Snapshot: s, at: asked.UTC(), picture: s.cfg.Picture(), present: make(map[string]bool, len(rows)),
 		nextRequeued: map[string]finding{}, nextUnknown: map[string]finding{}, nextSwitched: map[string]finding{},
 		nextReasons: map[string]reasonSince{},
-		left:        map[string]int{}, split: map[string]int{}, added: map[string]bool{},
+		left:        map[string]int{}, split: map[string]int{}, added: map[string]bool{}, owners: map[owner]bool{},
 	}
 	throttleTasks(rows)
 	for i := range rows {
+		c.owners[owner{rows[i].User, rows[i].Account}] = true
+		c.others = c.others || rows[i].User != "" && rows[i].User != s.user
 		if !rows[i].array {
 			c.row(&rows[i])
 		}
@@ -137,7 +146,7 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 		c.gone()
 	}
 	s.first, s.asked = false, c.at
-	a.Events = c.events
+	a.Events, a.Gap = c.events, s.lacks
 	return a
 }
 
@@ -154,7 +163,10 @@ type comparison struct {
 	// split counts the tasks with a row of their own in this snapshot.
 	left, split map[string]int
 	// added has the arrays with a task that is not in the picture and has an event of this snapshot.
-	added  map[string]bool
+	added map[string]bool
+	// owners are the owners of the jobs in this snapshot. others is true if they include a user who does not ask.
+	owners map[owner]bool
+	others bool
 	events []job.Event
 }
 
@@ -174,7 +186,6 @@ func (c *comparison) emit(ev job.Event) {
 
 // row compares one row with the picture, and emits events for the differences.
 func (c *comparison) row(r *row) {
-	c.open = c.open || r.User != "" && r.User != c.cfg.User
 	live, known := c.picture[r.id]
 	switch r.phase {
 	case leaving:
@@ -429,38 +440,4 @@ func better[T comparable](to *T, told, known T) {
 	if told != zero && told != known {
 		*to = told
 	}
-}
-
-// gone ends the jobs in the picture that are missing in this snapshot and in the previous one. They end at the time of
-// the first snapshot without them. While other users' jobs may be hidden, gone leaves out jobs that no snapshot has
-// shown. It also leaves out jobs whose submission or start is so recent that this snapshot may lack them.
-func (c *comparison) gone() {
-	next := map[string]finding{}
-	for _, id := range slices.Sorted(maps.Keys(c.picture)) {
-		live := c.picture[id]
-		if c.present[id] || !c.open && !c.seen[id] {
-			continue
-		}
-		f, again := c.missing[id]
-		if !again {
-			f.at = c.at
-			if c.fresh(live.Submit) || c.fresh(live.Start) || !live.Submit.Before(c.at) || !live.Start.Before(c.at) {
-				continue
-			}
-		} else {
-			ev := job.Event{Kind: job.End, Cluster: c.cfg.Options.Cluster, ID: id, Time: f.at, Live: !c.first}
-			if f.reported { // the first report came too early, so that the job is reported again
-				ev.Time = c.at
-			}
-			ev.Times.End = ev.Time
-			c.emit(ev)
-			f.reported = true
-		}
-		next[id] = f
-	}
-	c.missing = next
-	maps.DeleteFunc(c.seen, func(id string, _ bool) bool {
-		_, live := c.picture[id]
-		return !live && !c.present[id]
-	})
 }

@@ -50,18 +50,20 @@ func (s shown) line() string {
 	}, "\x1f") + "\n"
 }
 
-// stage is a picture that is fed by a log and by snapshots.
+// stage is a picture that is fed by a log and by snapshots. private is what Slurm reports of PrivateData.
 type stage struct {
-	t     *testing.T
-	state *cluster.State
+	t       *testing.T
+	state   *cluster.State
+	private string
 	*slurm.Snapshot
 	changes []cluster.Change
 }
 
 func newStage(t *testing.T, alone bool, user string) *stage {
 	s := &stage{t: t, state: cluster.New("alpha", 0)}
+	facts := func() *job.Facts { return &job.Facts{Private: s.private} }
 	s.Snapshot = slurm.NewSnapshot(slurm.SnapshotConfig{
-		Options: collector.Options{Cluster: "alpha", Location: berlin(t)}, Alone: alone, User: user,
+		Options: collector.Options{Cluster: "alpha", Location: berlin(t)}, Alone: alone, Facts: facts,
 		Picture: func() map[string]slurm.Live {
 			live := map[string]slurm.Live{}
 			for _, jobs := range [][]*cluster.Job{s.state.Running(), s.state.Queued()} {
@@ -73,6 +75,9 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 			return live
 		},
 	})
+	if s.As("root"); user != "" {
+		s.As(user)
+	}
 	return s
 }
 
@@ -198,7 +203,7 @@ func TestSnapshotBesideALog(t *testing.T) {
 				snap(45, ""), snap(60, "45:6-cancel")}},
 		{"others' jobs are seen", "me",
 			[]step{log(submit, start, told1(job.Submit, "6", 11)), snap(30, "30:6-update", shown{id: "6", submit: 11}),
-				snap(45, "30:5-end"), snap(60, "45:6-cancel")}},
+				snap(45, "30:5-end", shown{id: "6", submit: 11}), snap(60, ""), snap(75, "")}},
 		{"several queues", "",
 			[]step{log(submit), snap(15, "15:5-update", shown{id: "5", queue: "short,medium", submit: 10}),
 				log(event(job.Start, "5", at(20), job.Attributes{Queue: "medium"}, job.Times{})),

@@ -21,7 +21,7 @@ const SqueueName = "slurm-squeue"
 // Squeue returns the format of the snapshot of squeue. It has no parser: a command is run, no file is read. See
 // Snapshot.
 func Squeue() collector.Format {
-	return collector.Format{Name: SqueueName, Order: collector.Live, Lists: true}
+	return collector.Format{Name: SqueueName, Order: collector.Live, Lists: true, Private: true}
 }
 
 // squeueSeparator separates fields. No name in Slurm can contain it.

@@ -34,9 +34,19 @@ type Answer struct {
 	// Notes say what a usable answer lacks: facts that are not supported, and queries that failed. Each is logged when
 	// it is new.
 	Notes []error
+	// Gap is what the scheduler hides from the daemon, nil if nothing.
+	Gap *Gap
 	// Err is nil if the answer can be used. If the call failed, Err is a *CallError. If the output cannot be used, Err
 	// is the error in the output.
 	Err error
+}
+
+// Gap describes what a usable answer lacks because the scheduler hides it from the user who asks.
+type Gap struct {
+	// Reason says what is hidden, and which command makes it visible.
+	Reason string
+	// Progress has figures that may change with each answer.
+	Progress string
 }
 
 // Ask queries a scheduler once, at the given time.
@@ -223,7 +233,10 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	var failed *CallError
 	switch {
 	case err == nil:
-		d.Lines, d.Events, d.CaughtUp, d.Answered = answer.Lines, answer.Events, true, true
+		d.Lines, d.Events, d.CaughtUp, d.Answered, d.Gap = answer.Lines, answer.Events, true, true, answer.Gap
+		if answer.Gap != nil {
+			answer.Notes = append(answer.Notes, errors.New(answer.Gap.Reason))
+		}
 		p.note(answer.Notes)
 		p.date(d)
 	case !errors.As(err, &failed): // the output could not be used, which lasts until somebody changes something

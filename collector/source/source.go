@@ -73,6 +73,8 @@ type Delivery struct {
 	Checkpoint []byte
 	// Answered is true if a scheduler was polled and gave a useful answer.
 	Answered bool
+	// Gap is what the answer of a scheduler lacks, nil if nothing.
+	Gap *Gap
 	// CaughtUp is true if there was nothing more to read.
 	CaughtUp bool
 	// Read is the time of reading, by the daemon's clock. No event can have happened later (see Ahead). It is zero for

@@ -403,8 +403,8 @@ func TestScheduler(t *testing.T) {
 	if len(r.Sources) != 2 || r.Sources[0].Running != 1 || r.Sources[0].Waiting != 2 || r.Sources[1].Nodes == 0 {
 		t.Errorf("%+v", r.Sources)
 	}
-	if calls, err := os.ReadFile(s.path("calls")); err != nil || len(calls) > 2*7 {
-		t.Errorf("%d calls of commands, want each of at most 7 once: %v", len(calls)/2, err)
+	if calls, err := os.ReadFile(s.path("calls")); err != nil || len(calls) > 2*9 {
+		t.Errorf("%d calls of commands, want each of at most 9 once: %v", len(calls)/2, err)
 	}
 	r = s.run("\n  - name: main\n    sources: [{format: slurm-squeue, command: [DIR/no]}]\n")
 	want(t, r, "scheduler.answers", check.Failed, "cannot be run", "command")

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -26,7 +28,7 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 		return // the error was reported for the cluster already
 	}
 	options := collector.Options{Cluster: configured.Name, Location: location, MaxProcs: configured.Procs}
-	target, ask := target(s, options)
+	target, ask := c.target(configured, s, options)
 	began := time.Now()
 	answer := ask(ctx, c.now)
 	took := time.Since(began)
@@ -44,6 +46,7 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 		t.event(&answer.Events[i])
 		if f := answer.Events[i].Facts; f != nil {
 			text = facts(f, t)
+			of.private = f.Private
 			if s.Format == config.FormatFacts {
 				of.slurm = cmp.Or(f.Version, of.slurm)
 			}
@@ -51,6 +54,9 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 	}
 	t.Running = t.kinds[job.Start]
 	t.Waiting = t.kinds[job.Submit]
+	if s.Format == config.FormatSqueue {
+		c.listed(t, of, about)
+	}
 	c.finish(t, of)
 	if s.Format == config.FormatSqueue {
 		text = fmt.Sprintf("%s running, %s waiting or held", plural(t.Running, "job"), plural(t.Waiting, "job"))
@@ -68,6 +74,10 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 	}
 	c.add("scheduler.answers", status, about, hint, "%s answered in %.1f s (timeout %s): %s", target, took.Seconds(),
 		s.Timeout, text)
+	if answer.Gap != nil {
+		reason, command, _ := strings.Cut(answer.Gap.Reason, ": ")
+		c.add("scheduler.rights", Failed, about, command, "%s", reason)
+	}
 	for _, note := range answer.Notes {
 		c.add("scheduler.part", Warning, about, "forecasts do without; see docs/formats/slurm.md", "%v", note)
 	}
@@ -87,9 +97,14 @@ func schedulerHint(s *config.Source) string {
 }
 
 // target returns the program or the address that a source polls, and the function that polls it.
-func target(s *config.Source, options collector.Options) (string, source.Ask) {
+func (c *checker) target(configured *config.Cluster, s *config.Source, options collector.Options) (
+	string, source.Ask) {
+	nothing, as := func() *job.Facts { return nil }, ""
+	if c.as != nil {
+		as = c.as.name
+	}
 	if s.IsPolledForFacts() {
-		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, func() *job.Facts { return nil })
+		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, nothing, as)
 	}
 	// The snapshot starts without known jobs, so that it reports every live job.
 	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
@@ -97,7 +112,66 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	if s.Rest() {
 		return cmp.Or(s.Socket, s.URL), slurm.NewRest(daemon.RestConfig(*s), snapshot).Ask
 	}
-	return daemon.AskSqueue(*s, snapshot)
+	program, list := daemon.AskSqueue(*s, snapshot)
+	if rights := daemon.AskRights(*configured, *s, options, nothing, as); rights != nil {
+		list = daemon.WithRights(list, rights)
+	}
+	return program, list
+}
+
+// These bound the age of the jobs of a log that a listing must contain. Older ones may have ended without a record, and
+// newer ones may have come after the listing.
+const (
+	settledAfter = 5 * time.Second
+	recentUntil  = 2 * time.Minute
+)
+
+// listed compares a listing of squeue with the jobs that the logs have announced recently. It fails if the listing
+// lacks most of them.
+func (c *checker) listed(t *trial, of *clusterReadings, about string) {
+	there, missing := 0, 0
+	for id, j := range of.jobs {
+		if age := c.now.Sub(j.live); j.live.IsZero() || age < settledAfter || age > recentUntil {
+			continue
+		}
+		if t.jobs[id] != nil {
+			there++
+		} else {
+			missing++
+		}
+	}
+	if missing > there {
+		c.add("scheduler.jobs", Failed, about,
+			"if slurm.conf has PrivateData=jobs, make the user who asks an operator: docs/formats/slurm.md#operator",
+			"it does not list %d of the %s that the log has announced in the last 2 minutes", missing,
+			plural(there+missing, "job"))
+	}
+}
+
+// visibility reports who sees the waiting jobs of other users of a cluster.
+func (c *checker) visibility(of *clusterReadings) {
+	about := "cluster " + of.cluster.Name
+	private, known := (&job.Facts{Private: of.private}).PrivateJobs()
+	why := "access.others: " + cmp.Or(c.cfg.Access.Others, "auto")
+	status, hint := OK, ""
+	if known {
+		why += ", Slurm's PrivateData: " + of.private
+	} else if slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool {
+		return s.Format == config.FormatSqueue || s.Format == config.FormatFacts
+	}) {
+		private = true
+		why += ", Slurm has not reported PrivateData"
+		status, hint = Warning, "add a source of format slurm-facts that runs commands, or set access.others"
+	}
+	if c.cfg.Access.Others != "" && c.cfg.Access.Others != "auto" {
+		status, hint = OK, ""
+	}
+	who, err := daemon.WhoSeesOthers(c.cfg, private)
+	if err != nil {
+		c.add("access.others", Failed, about, "correct tokens_file or web_config_file", "%v", err)
+		return
+	}
+	c.add("access.others", status, about, hint, "%s (%s)", who, why)
 }
 
 // facts describes the facts that a scheduler reports about its machine. It also counts the nodes in t.

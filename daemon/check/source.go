@@ -47,6 +47,7 @@ func (c *checker) sources(ctx context.Context) {
 			}
 		}
 		c.cluster(of)
+		c.visibility(of)
 	}
 }
 

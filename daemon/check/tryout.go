@@ -80,6 +80,17 @@ const (
 type seen struct {
 	job.Attributes
 	eligible bool
+	live     time.Time // last submission or start; zero once it has ended
+}
+
+// alive updates seen.live.
+func (j *seen) alive(ev *job.Event) {
+	switch ev.Kind {
+	case job.Submit, job.Start:
+		j.live = ev.Time
+	case job.End:
+		j.live = time.Time{}
+	}
 }
 
 // clusterReadings collects the results of reading all sources of a cluster.
@@ -89,6 +100,7 @@ type clusterReadings struct {
 	formats  []string
 	anything bool   // at least one source was read or polled without an error
 	slurm    string // Slurm's version, "" if unknown
+	private  string // job.Facts.Private of the cluster's scheduler
 }
 
 // trial is the trial reading of one source.
@@ -124,6 +136,7 @@ func (t *trial) event(ev *job.Event) {
 		t.jobs[ev.ID] = j
 	}
 	j.Attributes = j.Merge(ev.Attributes)
+	j.alive(ev)
 	j.eligible = j.eligible || !ev.Times.Eligible.IsZero() || ev.Kind == job.Hold || ev.Kind == job.Release
 	at := ev.Time.UTC()
 	t.last = at

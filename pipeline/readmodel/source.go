@@ -19,6 +19,8 @@ type SourceStatus struct {
 	InTurn bool
 	// HasStarts is true if the source reports ended jobs with their starts: a listing, or the records of accounting.
 	HasStarts bool
+	// Private is true if the source polls a scheduler that may hide the jobs of a user from other users.
+	Private bool
 	// LastLine is the time, by the daemon's clock, at which the source last delivered a line or a polled scheduler
 	// last answered. It is zero before the first line or answer.
 	LastLine time.Time
@@ -41,6 +43,8 @@ type ConditionName string
 const (
 	// SourceUnreadable: a log cannot be read, or a scheduler that is polled does not answer.
 	SourceUnreadable ConditionName = "source_unreadable"
+	// SourceIncomplete: a scheduler that is polled hides jobs or facts from the daemon.
+	SourceIncomplete ConditionName = "source_incomplete"
 	// SourceStandby: a log cannot be read, but it belongs to one of several servers that write in turn, and the log of
 	// another server is followed. This is harmless.
 	SourceStandby ConditionName = "source_standby"

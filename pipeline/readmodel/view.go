@@ -240,6 +240,16 @@ func (v *View) LoadForecasts() (made, failures int64) {
 	return v.Load.Counts()
 }
 
+// PrivateJobs reports whether the scheduler hides the jobs of a user from other users. It is true, too, if the
+// scheduler may do so and has not reported it: in the facts of Slurm (which have a version), or because it is polled.
+func (v *View) PrivateJobs() bool {
+	if hidden, known := v.Facts.PrivateJobs(); known {
+		return hidden
+	}
+	return v.Facts != nil && v.Facts.Version != "" ||
+		slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return s.Private })
+}
+
 // Served returns the forecast of a waiting job. It returns nil if there is none, because no record of the submission
 // was read, or because the job is a task that left its array before it started.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
@@ -276,6 +286,13 @@ func (v *View) Conditions() []Condition {
 		out = append(out, *c)
 	}
 	return out
+}
+
+// Incomplete reports whether a scheduler hides jobs or facts from the daemon.
+func (v *View) Incomplete() bool {
+	return slices.ContainsFunc(v.Sources, func(s SourceStatus) bool {
+		return slices.ContainsFunc(s.Conditions, func(c Condition) bool { return c.Name == SourceIncomplete })
+	})
 }
 
 // StandIn returns the source that replaces the unreadable source s, nil if there is none. Both are logs of servers that
