@@ -75,8 +75,8 @@ type privateSlurm struct {
 	running *running
 }
 
-// incomplete waits until the given sources of the daemon know that Slurm hides jobs and usage, for several snapshots, and
-// checks what each surface says about it.
+// incomplete waits until the given sources of the daemon know that Slurm hides jobs and usage, for several snapshots.
+// It checks what each surface says about it.
 func (p *privateSlurm) incomplete(when, command string, sources ...string) {
 	p.t.Helper()
 	d := p.running
