@@ -15,6 +15,7 @@ type clusterMetrics struct {
 	refusals      counter
 	lostEnds      counter
 	unseenStarts  counter
+	overdue       gauge
 	queues        gauge
 	foldedQueues  counter
 	capacity      gauge
@@ -37,9 +38,11 @@ func newClusterMetrics(s *metricSet) clusterMetrics {
 			"Changes from which the models could not learn, because a lifetime or size was out of "+
 				"their range.", "cluster"),
 		lostEnds: s.counter("lost_ends_total",
-			"Jobs that started and were submitted again without an end in between.", "cluster"),
+			"Jobs that ran and left without a record of their end.", "cluster"),
 		unseenStarts: s.counter("unseen_starts_total",
 			"Jobs that ran and ended, and whose start no source has reported.", "cluster"),
+		overdue: s.gauge("overdue_jobs",
+			"Jobs long past their limits without a record of their end; they count as gone.", "cluster"),
 		queues: s.gauge("queues",
 			"Queues with their own models, or known from the configuration.", "cluster"),
 		foldedQueues: s.counter("queues_folded_total",
@@ -84,6 +87,7 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.V
 	ch.counter(m.refusals, float64(v.Refused), v.Cluster)
 	ch.counter(m.lostEnds, float64(v.Counts.LostEnds), v.Cluster)
 	ch.counter(m.unseenStarts, float64(v.Counts.UnseenStarts), v.Cluster)
+	ch.gauge(m.overdue, float64(len(v.Overdue)), v.Cluster)
 	ch.gauge(m.queues, float64(len(v.Queues())), v.Cluster)
 	ch.counter(m.foldedQueues, float64(v.Names.Folded), v.Cluster)
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -312,23 +311,6 @@ func TestUnmarshalRefuses(t *testing.T) {
 	bad := codectest.EditJSON(t, good, func([]byte) []byte { return []byte("{") })
 	if err := s.UnmarshalBinary(bad); !errors.Is(err, codec.ErrDamaged) || s.Job("1") == nil {
 		t.Errorf("half an object: %v", err)
-	}
-}
-
-// TestOverdue proves that Overdue counts the jobs that are more than a day past their limit. A job without a limit is
-// never overdue.
-func TestOverdue(t *testing.T) {
-	s := New("c", 0)
-	limited := event(job.Submit, "1", 0)
-	limited.TimeLimit = time.Hour
-	feed(s, nil, limited, event(job.Start, "1", 0), event(job.Submit, "2", 0), event(job.Start, "2", 0))
-	var got []int
-	for _, second := range []int{1, 25 * 3600, 25*3600 + 1} {
-		feed(s, nil, event(job.Submit, fmt.Sprint("t", second), second))
-		got = append(got, s.View().Overdue())
-	}
-	if want := []int{0, 0, 1}; !slices.Equal(got, want) {
-		t.Fatalf("overdue jobs at the three instants: %v, want %v", got, want)
 	}
 }
 

@@ -135,10 +135,15 @@ type State struct {
 	doomed     []*Job         // running jobs whose deletion was requested, by Asked, then Seq
 	over       []*Job         // jobs whose start no record has, by Over, then Seq
 	unseenAt   time.Time      // the end of the last job whose start was in no record
-	left       map[string]Left
-	leftRing   []string // ids in the order in which they left; the oldest is at leftNext
-	leftNext   int
-	count      Counts
+	missing    map[string]Missing
+	// firstDeadline is at most the earliest deadline of a running job; zero if none has one.
+	firstDeadline time.Time
+	history       bool            // the next events are of imported logs
+	imported      map[string]bool // open jobs that only the history has; empty after EndHistory
+	left          map[string]Left
+	leftRing      []string // ids in the order in which they left; the oldest is at leftNext
+	leftNext      int
+	count         Counts
 
 	byHand       []PoolConfig
 	facts        *job.Facts // immutable
@@ -175,7 +180,8 @@ type Counts struct {
 func New(name string, procs int) *State {
 	s := &State{
 		name: name, configured: procs,
-		jobs: map[string]*Job{}, parts: map[string]int{}, left: map[string]Left{},
+		jobs: map[string]*Job{}, parts: map[string]int{}, left: map[string]Left{}, missing: map[string]Missing{},
+		imported: map[string]bool{},
 	}
 	s.SetPools(nil)
 	return s
@@ -291,6 +297,7 @@ func (s *State) put(j *Job) {
 		if !j.Asked.IsZero() {
 			s.doomed = insert(s.doomed, j, byAsked)
 		}
+		s.noteDeadline(j)
 		return
 	}
 	s.queued = insert(s.queued, j, ByOrder)

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/codec"
@@ -8,7 +10,7 @@ import (
 )
 
 // kind and version are the kind and version of the saved state.
-const kind, version = "cluster", 7
+const kind, version = "cluster", 8
 
 type saved struct {
 	Name    string      `json:"name"`
@@ -18,6 +20,7 @@ type saved struct {
 	Running []*Job      `json:"running"`
 	Queued  []*Job      `json:"queued"`
 	Left    []Left      `json:"left"`
+	Missing []Missing   `json:"missing,omitempty"`
 	Counts  Counts      `json:"counts"`
 	Unseen  time.Time   `json:"unseen_at,omitzero"`
 	Facts   *job.Facts  `json:"facts,omitempty"`
@@ -53,6 +56,9 @@ func (s *State) MarshalBinary() ([]byte, error) {
 	for i, p := range s.pools {
 		out.Pools[i] = savedPool{Name: p.Name, Seen: p.seen, Pressure: p.Pressure, Since: p.since.UTC(), Binds: p.Binds}
 	}
+	for _, id := range slices.Sorted(maps.Keys(s.missing)) {
+		out.Missing = append(out.Missing, s.missing[id])
+	}
 	for i := range s.leftRing { // oldest first
 		out.Left = append(out.Left, s.left[s.leftRing[(s.leftNext+i)%len(s.leftRing)]])
 	}
@@ -76,6 +82,9 @@ func (s *State) UnmarshalBinary(data []byte) error {
 	}
 	for _, j := range in.Queued {
 		fresh.put(j)
+	}
+	for _, m := range in.Missing {
+		fresh.missing[m.Job.ID] = m
 	}
 	for _, l := range in.Left {
 		fresh.remember(l)

@@ -58,18 +58,25 @@ type Hooks struct {
 // repeated record cannot be recognized in two cases: if records of one job at one instant contradict each other (other
 // than by its move out of the first queue), and if one of such records was lost.
 //
-// Apply removes a running job without an end (by a derived End, which is no lifetime; Counts.LostEnds) in two cases. In
-// the first, the job is submitted again. In the second, its deletion was requested, and an event comes that is later
-// than the request by more than the constant grace: a forced deletion frees the processors and writes no end.
+// Apply removes a running job without an end (by a derived End, which is no lifetime; Counts.LostEnds) in three cases.
+// In the first, the job is submitted again. In the second, its deletion was requested, and an event comes that is later
+// than the request by more than the constant grace: a forced deletion frees the processors and writes no end. In the
+// third, the job is past its limit by more than Overdue; it then counts as missing.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	// Negative amounts are ignored.
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
 	f := fold{State: s, Hooks: hooks}
 	if !ev.Derived { // the journal already has the effect of a derived event
 		f.expire(&ev)
+		f.expireOverdue(&ev)
+		if !s.history {
+			delete(f.imported, ev.ID)
+			delete(f.imported, WholeOf(ev.ID))
+		}
+		f.find(&ev)
 	}
 	f.recount(&ev)
-	ev.Ran = ev.Ran && ev.Kind == job.End
+	ev.All, ev.Ran = ev.All && ev.Kind == job.End, ev.Ran && ev.Kind == job.End
 	verdict := f.apply(ev)
 	switch verdict {
 	case Duplicate:
@@ -229,7 +236,8 @@ func (f fold) submit(ev job.Event) Verdict {
 		}
 		f.lose(j, at, at)
 	}
-	if l, ok := f.gone(ev.ID); ok {
+	_, missing := f.missing[ev.ID]
+	if l, ok := f.gone(ev.ID); ok && !(missing && ev.Derived) { // such an event brings the missing job back
 		if !ev.Derived && (at.Before(l.At) || sameSecond(at, l.Submit)) {
 			return Duplicate
 		}
@@ -242,6 +250,7 @@ func (f fold) submit(ev job.Event) Verdict {
 // enqueue adds a new job to the queue.
 func (f fold) enqueue(ev job.Event, at time.Time) {
 	f.before(&ev)
+	delete(f.missing, ev.ID)
 	f.seq++
 	j := &Job{
 		ID: ev.ID, Attempt: ev.Attempt, Seq: f.seq, Attributes: ev.Attributes,
@@ -251,6 +260,9 @@ func (f fold) enqueue(ev job.Event, at time.Time) {
 		j.Queue, j.Unqueued = DefaultQueue, true
 	}
 	j.FirstQueue = j.Queue
+	if f.history {
+		f.imported[j.ID] = true
+	}
 	f.put(j)
 	f.countSplit(&ev)
 	f.count.Submitted++
@@ -380,6 +392,7 @@ func (f fold) finish(j *Job, ev job.Event) {
 // leave takes a job out of the picture.
 func (f fold) leave(j *Job, at time.Time) {
 	f.take(j)
+	delete(f.imported, j.ID)
 	l := Left{
 		ID: j.ID, Attempt: j.Attempt, Submit: j.Order,
 		At: later(later(at, j.Start), later(j.Submit, j.Order)),

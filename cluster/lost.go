@@ -76,19 +76,28 @@ func (f fold) expire(ev *job.Event) {
 }
 
 // lose removes a running job without a record of its end, or a job that is over without a record of its start. at is
-// the time at which the loss was noticed, or the end of the grace. ended is the assumed end.
+// the time at which the loss was noticed, or the end of the grace. ended is the assumed end. A job that is removed
+// because it is overdue counts as missing.
 func (f fold) lose(j *Job, at, ended time.Time) {
-	ev := job.Event{
-		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,
-		Times: job.Times{End: ended},
-	}
-	f.before(&ev)
-	f.leave(j, ended)
 	if j.Running() {
 		f.count.LostEnds++
 	} else {
 		f.count.UnseenStarts++
 		f.unseenAt = ended
 	}
+	f.remove(j, at, ended)
+	if deadline := j.deadline(); !deadline.IsZero() && !at.Before(deadline) {
+		f.missing[j.ID] = Missing{Job: j, Since: at}
+	}
+}
+
+// remove removes a job by a derived end.
+func (f fold) remove(j *Job, at, ended time.Time) {
+	ev := job.Event{
+		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,
+		Times: job.Times{End: ended},
+	}
+	f.before(&ev)
+	f.leave(j, ended)
 	f.emit(Change{Event: ev, Before: j})
 }

@@ -29,6 +29,9 @@ type View struct {
 	Counts  Counts
 	// UnseenAt is the end of the last job whose start was in no record, see Job.Over; zero if there was none.
 	UnseenAt time.Time
+	// Overdue are the jobs that count as gone, because they are past their limits by more than Overdue and
+	// no record has their ends. They are ordered by start.
+	Overdue []*Job
 }
 
 // View returns the picture as it is now.
@@ -38,6 +41,7 @@ func (s *State) View() *View {
 		Pools: s.Pools(), Facts: s.facts, Rules: s.rules,
 		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
 		UnseenAt: s.unseenAt,
+		Overdue:  s.overdue(),
 	}
 }
 
@@ -57,19 +61,13 @@ func PoolOf(pools []*Pool, queue string) *Pool {
 // Free returns the number of processors that no running job holds, never less than 0.
 func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
 
-// overdue is the time past its time limit after which a running job counts as overdue. Schedulers kill jobs within
-// minutes.
-const overdue = 24 * time.Hour
-
-// Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event
-// time. Most likely their ends were never logged. They are only counted, not ended, because a limit can be extended
-// without a record of it.
-func (v *View) Overdue() int {
-	n := 0
-	for _, j := range v.Running {
-		if j.TimeLimit > 0 && j.Age(v.At)-j.TimeLimit > overdue {
-			n++
+// overdue returns the missing jobs that ran past their limits, by their starts.
+func (s *State) overdue() (out []*Job) {
+	for _, m := range s.missing {
+		if !m.Since.IsZero() {
+			out = append(out, m.Job)
 		}
 	}
-	return n
+	slices.SortFunc(out, byStart)
+	return out
 }

@@ -89,14 +89,36 @@ func TestHistoryFiles(t *testing.T) {
 	}
 }
 
+// closed returns a log without the jobs that have records on both sides of its middle.
+func closed(log []record) (past, live []record) {
+	id := func(r record) string {
+		if fields := strings.SplitN(r.text, ";", 4); len(fields) == 4 {
+			return fields[2]
+		}
+		return ""
+	}
+	before := map[string]bool{}
+	for _, r := range log[:len(log)/2] {
+		before[id(r)] = true
+	}
+	both := map[string]bool{}
+	for _, r := range log[len(log)/2:] {
+		both[id(r)] = before[id(r)]
+	}
+	without := func(part []record) []record {
+		return slices.DeleteFunc(slices.Clone(part), func(r record) bool { return both[id(r)] })
+	}
+	return without(log[:len(log)/2]), without(log[len(log)/2:])
+}
+
 // TestHistoryFilesLikeFollowed proves that a daemon that learns history files and then follows the rest of the log
-// makes the same forecasts for the rest as one that followed everything.
+// makes the same forecasts for the rest as one that followed everything. No job is open at the end of the files: such a
+// job stays out of the live picture until the followed log reports it.
 func TestHistoryFilesLikeFollowed(t *testing.T) {
-	log := workload(t, 12, 300)
-	past, live := log[:len(log)/2], log[len(log)/2:]
+	past, live := closed(workload(t, 12, 300))
 	since := live[0].at
 	whole := newSite(t, "accounting", "")
-	whole.add(t, text(log))
+	whole.add(t, text(slices.Concat(past, live)))
 	d := whole.start(t)
 	d.caughtUp()
 	want := rowsSince(t, d, since)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
@@ -59,8 +60,10 @@ func TestUpgradeFromBeforeTheRelease(t *testing.T) {
 	if diff := cmp.Diff(old.Entries, now.Entries[:len(old.Entries)]); diff != "" {
 		t.Errorf("the journal of before has changed (-before +now):\n%s", diff)
 	}
-	if len(now.Entries) != len(old.Entries)+1 || len(now.Rows) != rows+1 {
-		t.Fatalf("%d entries and %d rows after one more line", len(now.Entries), len(now.Rows))
+	// The line is 10 h later, so that running jobs are overdue; each of them makes a derived entry.
+	added := slices.DeleteFunc(now.Entries[len(old.Entries):], func(e modelstore.Entry) bool { return e.Event.Derived })
+	if len(added) != 1 || len(now.Rows) != rows+1 {
+		t.Fatalf("%d more entries of records and %d rows after one more line", len(added), len(now.Rows))
 	}
 	if diff := cmp.Diff(old.Rows, now.Rows[:rows], cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("the ledger of before has changed (-before +now):\n%s", diff)

@@ -101,22 +101,35 @@ func (l *clusterWriter) close() {
 // take folds one event, and returns what became of it. It updates picture, models and forecasts, and adds entries and
 // rows to out. seq returns the number of the next journal entry.
 func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
-	l.out = out
 	id, announced := ev.ID, ev.Queue
 	ev.Queue = l.names.Place(announced)
-	return l.state.Apply(ev, &cluster.Hooks{
+	return l.state.Apply(ev, l.hooks(seq, out, ev.Live, source, func(c *job.Event) {
+		// The journal keeps the original name, so that another limit of queues can be configured later.
+		if c.ID == id && c.Queue == ev.Queue {
+			c.Queue = announced
+		}
+	}))
+}
+
+// endHistory ends the history of the picture, see cluster.State.EndHistory.
+func (l *clusterWriter) endHistory(seq func() int64, out *output) {
+	l.state.EndHistory(l.hooks(seq, out, false, "", func(*job.Event) {}))
+}
+
+// hooks returns the callbacks of the fold for one event. rename restores the queue's name in the event of a change.
+func (l *clusterWriter) hooks(seq func() int64, out *output, live bool, source string,
+	rename func(*job.Event)) *cluster.Hooks {
+	l.out = out
+	return &cluster.Hooks{
 		Known: l.known,
 		Before: func(at time.Time) {
 			l.number = seq()
-			l.observers.Before(at, ev.Live, l.state)
+			l.observers.Before(at, live, l.state)
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty, l.seq = true, l.number
-			// The journal keeps the original name, so that another limit of queues can be configured later.
 			kept := c.Event
-			if kept.ID == id && kept.Queue == ev.Queue {
-				kept.Queue = announced
-			}
+			rename(&kept)
 			l.noteQueue(kept.Queue)
 			change := changes.Of(c, l.state)
 			change.Seq = l.number
@@ -125,7 +138,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 				out.add(modelstore.Entry{Seq: l.number, Source: source, Event: kept})
 			}
 		},
-	})
+	}
 }
 
 // ledgerObserver passes the changes to the ledger, and reports to it which instants end and begin. When an instant has

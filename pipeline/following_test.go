@@ -98,16 +98,17 @@ func TestFollowingIsTheSame(t *testing.T) {
 		if d := gocmp.Diff(lanes(t, w), lanes(t, f)); d != "" {
 			t.Fatalf("joined at delivery %d, writer (-) and follower (+) differ: %.3000s", join, d)
 		}
+		sound := len(f.Conditions()) // the log lacks ends, so that some jobs are overdue
 		read.away.Store(true)
 		more <- ""
 		<-folded
-		if c := f.Conditions(); len(c) != 1 || c[0].Name != readmodel.StoreFailing || !f.StoreFails() {
+		if c := f.Conditions(); len(c) != sound+1 || c[0].Name != readmodel.StoreFailing || !f.StoreFails() {
 			t.Errorf("the store is away, the conditions are %v", c)
 		}
 		read.away.Store(false)
 		more <- ""
 		<-folded
-		if c := f.Conditions(); len(c) != 0 || f.StoreFails() {
+		if c := f.Conditions(); len(c) != sound || f.StoreFails() {
 			t.Errorf("the store is back, the conditions are %v", c)
 		}
 		if err := store.SetMeta(t.Context(), fingerprintKey, "two"); err != nil {

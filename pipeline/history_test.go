@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -22,18 +23,27 @@ import (
 // recorded has the events of a log, cut at an instant: the tests import past as a history, and follow live.
 type recorded struct{ past, live []job.Event }
 
-// cut returns the log of a simulated machine, in the order of time, cut before the instant at which job number first is
-// submitted.
+// cut returns the log of a simulated machine, in the order of time. The jobs before number first are in the past; all
+// of them have ended before the first of the others is submitted.
 func cut(t testing.TB, jobs, first int, seed uint64) recorded {
 	t.Helper()
 	events := workload(t, jobs, seed)
 	slices.SortStableFunc(events, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
-	id := fmt.Sprint(first)
-	n := slices.IndexFunc(events, func(ev job.Event) bool { return ev.Kind == job.Submit && ev.ID == id })
-	for n > 0 && events[n-1].Time.Equal(events[n].Time) { // never within an instant
-		n--
+	var log recorded
+	for _, ev := range events {
+		if n, err := strconv.Atoi(ev.ID); err != nil {
+			t.Fatal(err)
+		} else if n < first {
+			log.past = append(log.past, ev)
+		} else {
+			log.live = append(log.live, ev)
+		}
 	}
-	return recorded{events[:n:n], events[n:]}
+	gap := log.past[len(log.past)-1].Time.Sub(log.live[0].Time) + time.Minute
+	for i := range log.live {
+		log.live[i].Shift(gap)
+	}
+	return log
 }
 
 // putHistory stores events as a history with the given id, 100 in each chunk, and returns its description.
@@ -443,5 +453,56 @@ func TestTimeThatRemains(t *testing.T) {
 		if got := left(done); math.Abs(got-want) > .01 {
 			t.Errorf("after %d of 3000 events in a minute, %.3f minutes remain, want %.3f", done, got, want)
 		}
+	}
+}
+
+// TestHistoryInventsNoPresent proves that jobs that are open at the end of a history stay out of the live picture,
+// unless a followed log has reported them: before the import, or later. It does not matter where the daemon is
+// restarted, or whether the rebuild is repeated. No job that only the history has gets a row.
+func TestHistoryInventsNoPresent(t *testing.T) {
+	old := func(kind job.Kind, id string, second float64) job.Event {
+		return sized(event(kind, id, second), 32)
+	}
+	dump := []job.Event{
+		old(job.Submit, "10", 0), old(job.Start, "10", 1), old(job.End, "10", 1800), old(job.Submit, "11", 3600),
+		old(job.Start, "11", 3601), old(job.Submit, "12", 3602), old(job.Start, "12", 3603), old(job.Submit, "13", 4000),
+		old(job.Submit, "14", 4001), old(job.Submit, "15", 4002), old(job.Start, "15", 4003),
+	}
+	before := []job.Event{sized(event(job.Submit, "1", 1e6), 4), sized(event(job.Start, "1", 1e6+1), 4),
+		old(job.Start, "15", 1e6+2)} // job 15 still runs: a listing shows it
+	before[2].Times.Start = at(4003)
+	after := []job.Event{old(job.Start, "14", 1e6+60), old(job.End, "12", 1e6+70)}
+
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, before)
+	learns(t, p, store, past.Exact, dump)
+	check := func(when, want string) {
+		t.Helper()
+		v := p.View("c")
+		if got := fmt.Sprint(ids(v.Running), ids(v.Queued), v.Used); got != want {
+			t.Errorf("%s: running, waiting and used are %s, want %s", when, got, want)
+		}
+	}
+	check("after the import", "[15 1] [] 36")
+	again := func() {
+		p, src = newPipeline(testConfig(), store, collector.Live)
+		restore(t, p, "one")
+	}
+	again()
+	check("after a restart", "[15 1] [] 36")
+	follows(t, p, src, after)
+	check("after later records", "[15 1 14] [] 68")
+	again()
+	check("after another restart", "[15 1 14] [] 68")
+	var rows []string
+	err := store.Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
+		rows = append(rows, r.JobID)
+		return nil
+	})
+	slices.Sort(rows)
+	if want := []string{"1", "10", "11", "12", "15"}; err != nil || !slices.Equal(rows, want) {
+		t.Errorf("rows of jobs %q, want %q (%v)", rows, want, err)
 	}
 }

@@ -297,6 +297,7 @@ func (l *ledger) unseen(j *cluster.Job) {
 		l.late = slices.DeleteFunc(l.late, func(x *openForecast) bool { return x == o })
 		l.pending = slices.DeleteFunc(l.pending, func(x *openForecast) bool { return x == o })
 		l.served.drop(o.Job)
+		l.record.Decisions.Forget(o.Followed)
 	}
 	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
 		l.feeder.feed(l.instant, engineCommand{Do: doUnseen, ID: id, At: j.Waited()})

@@ -161,6 +161,7 @@ type rebuild struct {
 	gatherer gatherer
 	rows     []modelstore.Row
 	folded   int64 // number of events of the history that are folded
+	dropped  bool  // dropUnknown was called
 	seq      int64 // number of the newest journal entry that was read
 	// raw is the number of the last journal entry that was written by a state without the history. It is math.MaxInt64
 	// if no state has included the history yet.
@@ -404,6 +405,7 @@ func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last
 		if err := r.foldHistory(ctx, time.Time{}); err != nil {
 			return err
 		}
+		r.dropUnknown()
 	}
 	return r.storeRows(ctx)
 }
@@ -416,6 +418,9 @@ func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
 	}
 	if err := r.foldHistory(ctx, until); err != nil {
 		return err
+	}
+	if e.Seq > r.history.After {
+		r.dropUnknown()
 	}
 	r.seq = e.Seq
 	r.done.Add(1)
@@ -457,7 +462,9 @@ func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 			return nil
 		}
 		r.gatherer.to = r.jobs
+		r.writer.state.ReadsHistory(true)
 		r.take(*ev, "")
+		r.writer.state.ReadsHistory(false)
 		r.gatherer.to = nil
 		r.events.Pass()
 		r.done.Add(1)
@@ -482,11 +489,25 @@ func (r *rebuild) endHistory() error {
 	return nil
 }
 
+// dropUnknown removes from the picture the open jobs of the history that no journal entry up to history.After is about.
+// It is called after these entries and the whole history.
+func (r *rebuild) dropUnknown() {
+	if !r.dropped && !r.withoutHistory() {
+		r.collect(r.writer.endHistory)
+	}
+	r.dropped = true
+}
+
 // take folds one event of the history or the journal, and keeps the rows that it completes.
 func (r *rebuild) take(ev job.Event, source string) {
+	r.collect(func(seq func() int64, out *output) { r.writer.take(ev, source, seq, out) })
+}
+
+// collect calls do, which changes the state, and keeps the rows that it completes.
+func (r *rebuild) collect(do func(seq func() int64, out *output)) {
 	out := output{rows: r.rows}
 	number := max(1, r.seq) // rows have numbers from 1
-	r.writer.take(ev, source, func() int64 { return number }, &out)
+	do(func() int64 { return number }, &out)
 	r.rows = out.rows
 }
 

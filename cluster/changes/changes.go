@@ -40,7 +40,7 @@ const (
 	// Lost: the job Before ran and no longer runs. The time of its end is unknown.
 	Lost
 	// Unseen: the job Before ran and has ended. The time of its start is unknown; it lies between Before.Waited() and
-	// Before.Over.
+	// Before.Over. If Over is zero, Before waited at the end of the history, and whether it ran is unknown, too.
 	Unseen
 	// Cancelled: the job Before left the queue without a start.
 	Cancelled

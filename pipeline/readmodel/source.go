@@ -84,6 +84,10 @@ const (
 	// StartsUnseen: jobs have ended whose start no source has reported. The condition ends a day after the last such
 	// job.
 	StartsUnseen ConditionName = "starts_unseen"
+	// JobsOverdue: jobs are past their limits by more than cluster.Overdue, and no record has their ends.
+	JobsOverdue ConditionName = "jobs_overdue"
+	// OverCapacity: the running jobs hold more processors than a pool has.
+	OverCapacity ConditionName = "over_capacity"
 )
 
 // Condition is a problem because of which the daemon cannot do all of its work. /readyz, the metrics, the page and the

@@ -255,8 +255,8 @@ func (v *View) PrivateJobs() bool {
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts.Of(KeyOf(j)) }
 
 // Conditions returns the conditions of the cluster's sources, by the names of the sources, and then those of the
-// cluster itself, of its starts and its history. If another source replaces an unreadable one (see StandIn), its
-// condition is SourceStandby.
+// cluster itself, of its starts, its history and its jobs. If another source replaces an unreadable one (see StandIn),
+// its condition is SourceStandby.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
@@ -285,6 +285,27 @@ func (v *View) Conditions() []Condition {
 		c.Cluster = v.Cluster
 		out = append(out, *c)
 	}
+	return append(out, v.doubts()...)
+}
+
+// doubts returns the conditions of a picture that cannot be right.
+func (v *View) doubts() (out []Condition) {
+	if n := len(v.Overdue); n > 0 {
+		out = append(out, Condition{Name: JobsOverdue, Cluster: v.Cluster,
+			Reason: "jobs are long past their limits, and the logs do not have their ends: they count as gone",
+			Since:  v.Overdue[0].Start.Add(v.Overdue[0].TimeLimit), Progress: jobCount(n)})
+	}
+	for _, p := range v.Pools {
+		if has := p.Total[cluster.Procs]; has > 0 && p.Used[cluster.Procs] > has {
+			reason := "the running jobs hold more processors than there are: " +
+				"is procs right, and do the logs have all ends?"
+			if p.Name != "" {
+				reason = "pool " + p.Name + ": " + reason
+			}
+			out = append(out, Condition{Name: OverCapacity, Cluster: v.Cluster, Reason: reason,
+				Progress: fmt.Sprintf("%d of %d", p.Used[cluster.Procs], has)})
+		}
+	}
 	return out
 }
 
@@ -293,6 +314,13 @@ func (v *View) Incomplete() bool {
 	return slices.ContainsFunc(v.Sources, func(s SourceStatus) bool {
 		return slices.ContainsFunc(s.Conditions, func(c Condition) bool { return c.Name == SourceIncomplete })
 	})
+}
+
+func jobCount(n int) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return fmt.Sprintf("%d jobs", n)
 }
 
 // StandIn returns the source that replaces the unreadable source s, nil if there is none. Both are logs of servers that
