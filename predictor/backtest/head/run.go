@@ -39,9 +39,9 @@ func Run(t *Trace, o Options) (*Result, error) {
 	if o.Skip == 0 {
 		o.Skip = 500
 	}
-	tallies := map[string]*tally{}
+	tallies := map[string]*methodForecasts{}
 	for _, m := range Methods() {
-		tallies[m] = &tally{}
+		tallies[m] = &methodForecasts{}
 	}
 	f := newForecaster()
 	f.forecast = func(fc Forecast) {

@@ -51,55 +51,55 @@ func strata() (names []string, upTo []float64) {
 	return []string{"le_1m", "le_1h", "gt_1h"}, []float64{60, 3600, math.Inf(1)}
 }
 
-// tally collects the forecasts of one method and the waits, in seconds.
-type tally struct {
+// methodForecasts collects the forecasts of one method and the waits, in seconds.
+type methodForecasts struct {
 	waits     []float64
 	quantiles [][]float64
 }
 
 // add adds a forecast and the wait. It ignores a forecast without a median.
-func (t *tally) add(wait float64, quantiles []float64) {
+func (f *methodForecasts) add(wait float64, quantiles []float64) {
 	if math.IsNaN(quantiles[0]) {
 		return
 	}
-	t.waits = append(t.waits, wait)
-	t.quantiles = append(t.quantiles, slices.Clone(quantiles))
+	f.waits = append(f.waits, wait)
+	f.quantiles = append(f.quantiles, slices.Clone(quantiles))
 }
 
 func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
 
-func (t *tally) score(method string) Score {
+func (f *methodForecasts) score(method string) Score {
 	s := Score{
-		Method: method, N: len(t.waits), Coverage: map[string][2]float64{},
-		LogPinball: t.pinball(-1, math.Inf(1)).LogPinball, Strata: map[string]Stratum{},
+		Method: method, N: len(f.waits), Coverage: map[string][2]float64{},
+		LogPinball: f.pinball(-1, math.Inf(1)).LogPinball, Strata: map[string]Stratum{},
 	}
 	names, upTo := strata()
 	over := -1.
 	for i, name := range names {
-		s.Strata[name] = t.pinball(over, upTo[i])
+		s.Strata[name] = f.pinball(over, upTo[i])
 		over = upTo[i]
 	}
 	if s.N == 0 {
 		return s
 	}
 	for k, level := range Levels() {
-		if below, upTo, ok := t.coverage(k); ok {
+		if below, upTo, ok := f.coverage(k); ok {
 			s.Coverage[levelName(level)] = [2]float64{below, upTo}
 		}
 	}
-	t.medians(&s)
+	f.medians(&s)
 	return s
 }
 
 // pinball returns the scores of the forecasts whose true wait, in seconds, is in the interval (over, upTo].
-func (t *tally) pinball(over, upTo float64) Stratum {
+func (f *methodForecasts) pinball(over, upTo float64) Stratum {
 	s := Stratum{LogPinball: map[string]float64{}}
 	for k, level := range Levels() {
 		n, sum := 0, 0.0
-		for i, w := range t.waits {
+		for i, w := range f.waits {
 			if w > over && w <= upTo {
 				n++
-				sum += loss(level, math.Log(w+60)-math.Log(t.quantiles[i][k]+60))
+				sum += loss(level, math.Log(w+60)-math.Log(f.quantiles[i][k]+60))
 			}
 		}
 		s.N = n
@@ -112,9 +112,9 @@ func (t *tally) pinball(over, upTo float64) Stratum {
 
 // coverage returns the shares of the waits below and up to their quantiles at the level with index k. ok is false if a
 // forecast lacks the quantile.
-func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
-	for i, w := range t.waits {
-		q := t.quantiles[i][k]
+func (f *methodForecasts) coverage(k int) (below, upTo float64, ok bool) {
+	for i, w := range f.waits {
+		q := f.quantiles[i][k]
 		if math.IsNaN(q) {
 			return 0, 0, false
 		}
@@ -125,18 +125,18 @@ func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
 			upTo++
 		}
 	}
-	n := float64(len(t.waits))
+	n := float64(len(f.waits))
 	return below / n, upTo / n, true
 }
 
 // medians sets the scores that are not by level: factors, correlations, absolute errors and intervals. There must be at
 // least one forecast.
-func (t *tally) medians(s *Score) {
-	n := len(t.waits)
+func (f *methodForecasts) medians(s *Score) {
+	n := len(f.waits)
 	median, logMedian, logWait, errs, widths := make([]float64, n), make([]float64, n), make([]float64, n),
 		make([]float64, n), make([]float64, n)
-	for i, w := range t.waits {
-		q := t.quantiles[i]
+	for i, w := range f.waits {
+		q := f.quantiles[i]
 		median[i], logMedian[i], logWait[i] = q[0], math.Log(max(1, q[0])), math.Log(max(1, w))
 		errs[i], widths[i] = math.Abs(q[0]-w), q[len(q)-1]-q[0]
 		off := math.Abs(math.Log((q[0] + 60) / (w + 60)))
@@ -149,7 +149,7 @@ func (t *tally) medians(s *Score) {
 	}
 	s.WithinFactor2 /= float64(n)
 	s.WithinFactor3 /= float64(n)
-	s.R, s.RLog = correlation(median, t.waits), correlation(logMedian, logWait)
+	s.R, s.RLog = correlation(median, f.waits), correlation(logMedian, logWait)
 	slices.Sort(errs)
 	s.MedianAbsError = stat.Quantile(.5, stat.Empirical, errs, nil)
 	if !slices.ContainsFunc(widths, math.IsNaN) {

@@ -144,7 +144,7 @@ func TestAsksAreConsistent(t *testing.T) {
 
 // TestScoreByHand compares the scores of four forecasts with scores that were worked out by hand.
 func TestScoreByHand(t *testing.T) {
-	var c tally
+	var c methodForecasts
 	c.add(0, []float64{0, 60, 120, 180})
 	c.add(60, []float64{180, 180, 180, 180})
 	c.add(540, []float64{60, 90, 600, 900})
@@ -169,7 +169,7 @@ func TestScoreByHand(t *testing.T) {
 		t.Errorf("within 2 %v, within 3 %v, error %v, interval %v", s.WithinFactor2, s.WithinFactor3,
 			s.MedianAbsError, s.Interval)
 	}
-	if _, err := json.Marshal(Result{Methods: []Score{s, (&tally{}).score("none")}}); err != nil {
+	if _, err := json.Marshal(Result{Methods: []Score{s, (&methodForecasts{}).score("none")}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -177,7 +177,7 @@ func TestScoreByHand(t *testing.T) {
 // TestScoreOfMediansOnly proves that medians that equal the waits have a correlation of 1, that a method that forecasts
 // only medians has no scores at other levels, and that the scores can be written as JSON.
 func TestScoreOfMediansOnly(t *testing.T) {
-	var c tally
+	var c methodForecasts
 	nan := math.NaN()
 	for i := range 50 {
 		c.add(float64(i*i), []float64{float64(i * i), nan, nan, nan})
