@@ -53,8 +53,9 @@ type Job struct {
 	Switched time.Time `json:"switched,omitzero"`
 	// Asked is the time at which the deletion of the running job was requested; zero if it was not.
 	Asked time.Time `json:"asked,omitzero"`
-	// Over is the time at which the job ended although no record has its start; zero for all other jobs. Such a job counts
-	// as held until a record has its start, or until UnseenGrace is over. Its start lies between Waited() and Over.
+	// Over is the time at which the job ended although no record has its start; zero for all other jobs. Such a job
+	// counts as held until a record has its start, or until UnseenGrace is over. Its start lies between Waited() and
+	// Over.
 	Over time.Time `json:"over,omitzero"`
 	// Updated is the event time of the newest record with attributes. LastStart is the start of the previous attempt,
 	// if that was requeued. With both, a record that is read a second time is recognized.

@@ -17,7 +17,8 @@ import (
 const latencyLines = 1000
 
 // BenchmarkLatency measures the time from the append of a line to the first answer that includes it (picture, models
-// and exact predictor). The budget in section 10 of the design is 100 ms for 99 % of the lines; research/cmd/bench compares.
+// and exact predictor). The budget in section 10 of the design is 100 ms for 99 % of the lines; research/cmd/bench
+// compares.
 func BenchmarkLatency(b *testing.B) {
 	s := newSite(b, "accounting", "")
 	history := workload(b, 11, 600)

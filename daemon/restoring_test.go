@@ -119,7 +119,8 @@ func (d *restoringDaemon) wantRefused(path, text string) {
 	}
 	retry, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if p.Status != http.StatusServiceUnavailable || response.StatusCode != p.Status ||
-		p.Type != wire.ProblemNoForecast || p.Reason != "state_restoring" || !strings.HasPrefix(p.Detail, text) || err != nil || retry < 1 ||
+		p.Type != wire.ProblemNoForecast || p.Reason != "state_restoring" || !strings.HasPrefix(p.Detail, text) ||
+		err != nil || retry < 1 ||
 		response.Header.Get("Content-Type") != "application/problem+json" {
 		d.t.Errorf("%s: %s with Retry-After %q: %+v", path, response.Status, response.Header.Get("Retry-After"), p)
 	}
@@ -193,7 +194,8 @@ func TestStartIsCancelledDuringARebuild(t *testing.T) {
 	if err := <-started; !errors.Is(err, context.Canceled) {
 		t.Errorf("the start ended with %v", err)
 	}
-	if _, err := http.Get("http://" + next.Addr().String() + "/healthz"); err == nil {
+	if response, err := http.Get("http://" + next.Addr().String() + "/healthz"); err == nil {
+		_ = response.Body.Close()
 		t.Error("the daemon still listens")
 	}
 	again := s.start(t) // the database is free

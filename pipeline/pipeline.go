@@ -84,7 +84,8 @@ type Config struct {
 	// Follows is true if another process writes the store. Then Follow is called instead of Run, and nothing is
 	// written.
 	Follows bool
-	// RebuildReason is the reason why the fingerprint of Restore may differ from the stored one; empty if it is unknown.
+	// RebuildReason is the reason why the fingerprint of Restore may differ from the stored one; empty if it is
+	// unknown.
 	RebuildReason string
 	// Noticed are conditions that were found when the store was opened. They remain as long as the pipeline exists.
 	Noticed []readmodel.Condition
@@ -325,8 +326,8 @@ func (p *Pipeline) Release() {
 }
 
 // finish publishes the newest instant, and saves all state, when Run ends in an orderly way. It saves no snapshot if
-// there are no new events, or while a cluster's state is unusable or a cluster is stopped. Readers use the published views until another writer
-// has started.
+// there are no new events, or while a cluster's state is unusable or a cluster is stopped. Readers use the published
+// views until another writer has started.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
 		p.publishAtOnce()

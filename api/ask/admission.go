@@ -367,8 +367,8 @@ func warnings(v *readmodel.View, req *job.Attributes) []string {
 		}
 	}
 	if v.Incomplete() {
-		out = append(out, "the scheduler hides jobs or facts from the daemon (see /readyz): the forecast may be far too "+
-			"short")
+		out = append(out, "the scheduler hides jobs or facts from the daemon (see /readyz): the forecast may be far "+
+			"too short")
 	}
 	if req.Nodes > req.Procs {
 		out = append(out, fmt.Sprintf("%s asked for with %s: the scheduler refuses such a job, or gives it fewer nodes",

@@ -83,8 +83,8 @@ func rootCommand() *cobra.Command {
 		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, " +
 			"and answers\n" +
 			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.\n\n" +
-			"Exit codes: 0 done, 1 failed, 78 wrong usage or a mistake in the configuration. The subcommands exit with " +
-			"2 after wrong usage.",
+			"Exit codes: 0 done, 1 failed, 78 wrong usage or a mistake in the configuration. The subcommands exit " +
+			"with 2 after wrong usage.",
 		Example: "  waitcastd demo\n" +
 			"  waitcastd check --config /etc/waitcast/waitcastd.yaml --as waitcast\n" +
 			"  waitcastd --config /etc/waitcast/waitcastd.yaml\n" +

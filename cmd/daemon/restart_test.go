@@ -14,8 +14,8 @@ import (
 // panicking runs the program with a bug that shows soon after its start.
 func panicking() {
 	go func() {
-		var none map[string]int
-		none["a bug"]++
+		var none []string
+		_ = none[len(os.Args)]
 	}()
 	main()
 }

@@ -23,7 +23,8 @@ var update = flag.Bool("update", false, "write docs/command.md from the commands
 func TestDocsCommandPage(t *testing.T) {
 	const page = "../../docs/command.md"
 	var out bytes.Buffer
-	out.WriteString("# The command waitcast\n\n<!-- Made by go test ./cmd/waitcast -run Docs -update; do not edit. -->\n")
+	out.WriteString("# The command waitcast\n\n" +
+		"<!-- Made by go test ./cmd/waitcast -run Docs -update; do not edit. -->\n")
 	root := newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC, env: noEnv})
 	writeCommand(&out, root, answersOf(t))
 	if *update {
@@ -44,7 +45,8 @@ func answersOf(t *testing.T) map[string]string {
 	return map[string]string{
 		"waitcast wait": "$ waitcast wait -q short -n 16 -N 2 -t 2h30m\n" + cannedText +
 			"\n$ waitcast wait -q a,b -n 8 -t 3h,7d\n" + several.stdout,
-		"waitcast size":       "$ waitcast size -q batch,short --sizes 16..64 --amdahl 0,32h -t 2x -n 64\n" + sizes.stdout,
+		"waitcast size": "$ waitcast size -q batch,short --sizes 16..64 --amdahl 0,32h -t 2x -n 64\n" +
+			sizes.stdout,
 		"waitcast now":        "$ waitcast now\n" + cannedNowText,
 		"waitcast forecast":   "$ waitcast forecast\n" + cannedForecastText,
 		"waitcast when":       "$ waitcast when -q short -n 16 -t 2h --hours 3\n" + cannedWhenText,

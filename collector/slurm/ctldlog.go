@@ -377,7 +377,7 @@ func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error
 		return true, nil
 	case bytes.HasSuffix(msg, []byte(" as no epilogs failed")): // "Requeuing" follows
 		return true, nil
-	case bytes.HasPrefix(msg, []byte("_start_job: Failed to start JobId=")): // at level verbose; the job goes on waiting
+	case bytes.HasPrefix(msg, []byte("_start_job: Failed to start JobId=")): // at verbose; the job goes on waiting
 		return true, nil
 	}
 	return false, nil

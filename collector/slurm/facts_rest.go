@@ -232,7 +232,8 @@ func restPartition(text []byte) (record, error) {
 		return map[string]string{
 			"PartitionName": o.Name, "PriorityTier": o.Priority.Tier.orNone(),
 			"PriorityJobFactor": o.Priority.Factor.orNone(), "MaxNodes": o.Maximums.Nodes.orNone(),
-			"MinNodes": o.Minimums.Nodes.orNone(), "OverSubscribe": share, "Exclusive": o.State.Exclusive, "QoS": o.QOS.Assigned,
+			"MinNodes": o.Minimums.Nodes.orNone(), "OverSubscribe": share,
+			"Exclusive": o.State.Exclusive, "QoS": o.QOS.Assigned,
 			"AllowAccounts": o.Accounts.Allowed.list(), "DenyAccounts": o.Accounts.Deny.list(),
 			"AllowQos": o.QOS.Allowed.list(), "DenyQos": o.QOS.Deny.list(), "MaxCPUsPerNode": o.Maximums.CPUs.orNone(),
 			"GraceTime": o.Grace.orNone(), "DefMemPerCPU": o.Defaults.PerCPU.orNone(),

@@ -114,7 +114,7 @@ func TestSqueueColumns(t *testing.T) {
 				whole = append(whole, ev.ID)
 			}
 		}
-		if got := strings.Join(calls, " "); got != c.want || strings.Join(whole, " ") != c.whole || a.Err != c.failure {
+		if got := strings.Join(calls, " "); got != c.want || strings.Join(whole, " ") != c.whole || !errors.Is(a.Err, c.failure) {
 			t.Errorf("%s at %d: calls %q, whole nodes %v, %v; want %q, %q, %v", c.version, c.at, got, whole, a.Err,
 				c.want, c.whole, c.failure)
 		}

@@ -19,8 +19,7 @@ type fragile struct{}
 
 func (fragile) Parse(line []byte, emit func(job.Event)) error {
 	if string(line) == "explode" {
-		var none map[string]int
-		none["a"]++
+		_ = line[len(line)] // the runtime's own panic
 	}
 	ev := job.Event{Kind: job.Submit, Cluster: "main", ID: string(line), Time: time.Unix(1_700_000_000, 0)}
 	ev.Queue, ev.Procs = "work", 1

@@ -34,7 +34,7 @@ func root(t testing.TB) string {
 	}
 	for {
 		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(text, []byte("module github.com/waitcast/waitcast\n")) { // not that of research
+		if err == nil && bytes.HasPrefix(text, []byte("module github.com/waitcast/waitcast\n")) { // not research's
 			return filepath.Join(filepath.Dir(dir), "shared")
 		}
 		up := filepath.Dir(dir)

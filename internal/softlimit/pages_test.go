@@ -42,7 +42,7 @@ func TestDropPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []string{"RssFile:", "RssShmem:"} { // pages of a file in memory (tmpfs) are of the second kind
+		for _, kind := range []string{"RssFile:", "RssShmem:"} { // the second for files in memory (tmpfs)
 			_, after, _ := strings.Cut(string(text), kind)
 			part := 0
 			if _, err := fmt.Sscan(after, &part); err != nil {

@@ -17,7 +17,8 @@ import (
 const jsonMedia = "application/json"
 
 // Markdown returns the reference of the interface: the operations with their examples, then the objects. Links within
-// it lead to its own headings. openAPI is the OpenAPI document in JSON. It returns an error if an operation has no text.
+// it lead to its own headings. openAPI is the OpenAPI document in JSON. It returns an error if an operation has no
+// text.
 func Markdown(openAPI []byte) ([]byte, error) {
 	doc := new(document)
 	if err := json.Unmarshal(openAPI, doc); err != nil {

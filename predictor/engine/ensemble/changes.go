@@ -194,8 +194,8 @@ func (w *DriftMonitor) Learned(queue string, levels, said []float64, z float64) 
 	}
 }
 
-func (v *scope) scored(by *drift.Detector) alarm {
-	return alarm{queue: v.Queue, whole: v.Whole, reason: Scores, began: by.Began()}
+func (s *scope) scored(by *drift.Detector) alarm {
+	return alarm{queue: s.Queue, whole: s.Whole, reason: Scores, began: by.Began()}
 }
 
 // Drifts returns the noticed changes: first those of all jobs together, then those of each queue, sorted by the name of
@@ -270,12 +270,12 @@ func (w *DriftMonitor) code(s *codec.Codec) {
 }
 
 // code reads or writes the scope.
-func (v *scope) code(s *codec.Codec) {
-	CodeDrift(s, &v.Drift)
-	s.Finite(&v.earned)
-	s.Int(&v.decided, &v.calm, &v.waits)
-	v.covers.Code(s)
-	v.losses.Code(s)
+func (s *scope) code(c *codec.Codec) {
+	CodeDrift(c, &s.Drift)
+	c.Finite(&s.earned)
+	c.Int(&s.decided, &s.calm, &s.waits)
+	s.covers.Code(c)
+	s.losses.Code(c)
 }
 
 // CodeDrift reads or writes the changes of a queue or of all jobs, without the name.
