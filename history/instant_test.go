@@ -176,18 +176,27 @@ func lsfLines(l *life) (out []logLine) {
 	for k, a := range l.attempts {
 		unix := func(n int) int64 { return second(n).Unix() }
 		if k == 0 {
-			out = append(out, logLine{a.submit, fmt.Sprintf(`"JOB_NEW" "10.1" %d %d 506 33554435 4 %[1]d 0 0 -65535 0 0 `+
-				`"ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 3600 -1 "" 116.10 18 "normal" "" "login" "/home/ann" "" "" "" "" `+
-				`"/home/ann" "x.%[2]d" 0 "" "" "cfd" "run" 0 "" "aero" 4 "X86_64" "" "" "" "" 5136 0 "" "" "" -1 `+
-				`-1 -1 64 "" "" -1 "" 0`, unix(a.submit), l.id)})
+			out = append(
+				out,
+				logLine{a.submit, fmt.Sprintf(`"JOB_NEW" "10.1" %d %d 506 33554435 4 %[1]d 0 0 -65535 0 0 `+
+					`"ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 3600 -1 "" 116.10 18 "normal" "" "login" "/home/ann" "" "" "" `+
+					`"" "/home/ann" "x.%[2]d" 0 "" "" "cfd" "run" 0 "" "aero" 4 "X86_64" "" "" "" "" 5136 0 "" "" "" -1 `+
+					`-1 -1 64 "" "" -1 "" 0`, unix(a.submit), l.id)},
+			)
 		}
 		status := func(n, state, end int) {
-			out = append(out, logLine{n, fmt.Sprintf(`"JOB_STATUS" "10.1" %d %d %d 0 0 0.33 %d 0 0 0 0 0`, unix(n), l.id,
-				state, end)})
+			out = append(
+				out,
+				logLine{n, fmt.Sprintf(`"JOB_STATUS" "10.1" %d %d %d 0 0 0.33 %d 0 0 0 0 0`, unix(n), l.id,
+					state, end)},
+			)
 		}
 		if a.start != never {
-			out = append(out, logLine{a.start, fmt.Sprintf(`"JOB_START" "10.1" %d %d 4 0 0 116.1 4 "n1" "n1" "n1" "n1" `+
-				`"" "" 0 "" 0 "" 0 0`, unix(a.start), l.id)})
+			out = append(
+				out,
+				logLine{a.start, fmt.Sprintf(`"JOB_START" "10.1" %d %d 4 0 0 116.1 4 "n1" "n1" "n1" "n1" `+
+					`"" "" 0 "" 0 "" 0 0`, unix(a.start), l.id)},
+			)
 		}
 		switch {
 		case a.end == never:
@@ -220,8 +229,8 @@ func jobcompLines(l *life) (out []logLine) {
 		}
 		out = append(out, logLine{a.end, fmt.Sprintf("JobId=%d UserId=ann(1001) GroupId=users(100) Name=x JobState=%s "+
 			"Partition=debug TimeLimit=60 StartTime=%s EndTime=%s NodeList=n1 NodeCnt=1 ProcCnt=4 WorkDir=/tmp "+
-			"ReservationName= Tres=cpu=4,node=1 Account=p QOS=normal WcKey= Cluster=c SubmitTime=%s EligibleTime=%[5]s "+
-			"DerivedExitCode=0:0 ExitCode=0:0 ", l.id, state, text(a.start), text(a.end), text(a.submit))})
+			"ReservationName= Tres=cpu=4,node=1 Account=p QOS=normal WcKey= Cluster=c SubmitTime=%s "+
+			"EligibleTime=%[5]s DerivedExitCode=0:0 ExitCode=0:0 ", l.id, state, text(a.start), text(a.end), text(a.submit))})
 	}
 	return out
 }
@@ -260,8 +269,10 @@ func swfLines(l *life) (out []logLine) {
 	case a.start == never:
 		wait, run, status = a.end-a.submit, -1, 5
 	}
-	return []logLine{{a.submit, fmt.Sprintf("%d %d %d %d 4 -1 -1 4 3600 -1 %d 1 1 1 1 1 -1 -1", l.id, a.submit, wait, run,
-		status)}}
+	return []logLine{
+		{a.submit, fmt.Sprintf("%d %d %d %d 4 -1 -1 4 3600 -1 %d 1 1 1 1 1 -1 -1", l.id, a.submit, wait, run,
+			status)},
+	}
 }
 
 func lifeFormats() map[string]lifeFormat {

@@ -25,8 +25,14 @@ const newLSF = `"JOB_NEW" "10.1" TIME ID 506 33554435 8 TIME 0 0 -65535 0 0 "ann
 
 func purgedLSF() string {
 	submitted := func(id, at string) string { return strings.NewReplacer("ID", id, "TIME", at).Replace(newLSF) }
-	return submitted("101", "1720008000") + `"JOB_START" "10.1" 1720008060 101 4 0 0 116.1 8 "n1" "n1" "n1" "n1" "n2" ` +
-		`"n2" "n2" "n2" "" "" 0 "" 0 "" 0 0` + "\n" + submitted("102", "1720094400")
+	return submitted(
+		"101",
+		"1720008000",
+	) + `"JOB_START" "10.1" 1720008060 101 4 0 0 116.1 8 "n1" "n1" "n1" "n1" "n2" ` +
+		`"n2" "n2" "n2" "" "" 0 "" 0 "" 0 0` + "\n" + submitted(
+		"102",
+		"1720094400",
+	)
 }
 
 // TestStartWithoutEnd proves that a job whose end is not in the log, because the server purged it, holds no processors

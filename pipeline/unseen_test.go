@@ -50,7 +50,8 @@ func TestStartsThatTheLogLacks(t *testing.T) {
 	} {
 		take(t, p, deliveries(src, step.events, 10, 1)...)
 		if got := conditions(); !slices.Equal(got, step.want) {
-			t.Errorf("after %v of job %s: conditions %v, want %v", step.events[0].Kind, step.events[0].ID, got, step.want)
+			t.Errorf("after %v of job %s: conditions %v, want %v", step.events[0].Kind, step.events[0].ID, got,
+				step.want)
 		}
 	}
 	outcomes := map[string]modelstore.Row{}

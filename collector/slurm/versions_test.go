@@ -37,7 +37,8 @@ func kinds2605(t *testing.T, name string) map[job.Kind][]string {
 	parser := slurm.Log(now).New(collector.Options{Cluster: "alpha", Location: time.UTC})
 	kinds := map[job.Kind][]string{}
 	for line := range bytes.Lines(from2605(t, name)) {
-		if err := parser.Parse(line, func(ev job.Event) { kinds[ev.Kind] = append(kinds[ev.Kind], ev.ID) }); err != nil {
+		keep := func(ev job.Event) { kinds[ev.Kind] = append(kinds[ev.Kind], ev.ID) }
+		if err := parser.Parse(line, keep); err != nil {
 			t.Errorf("%s: %q: %v", name, line, err)
 		}
 	}
@@ -114,7 +115,8 @@ func TestSqueueColumns(t *testing.T) {
 				whole = append(whole, ev.ID)
 			}
 		}
-		if got := strings.Join(calls, " "); got != c.want || strings.Join(whole, " ") != c.whole || !errors.Is(a.Err, c.failure) {
+		if got := strings.Join(calls, " "); got != c.want || strings.Join(whole, " ") != c.whole ||
+			!errors.Is(a.Err, c.failure) {
 			t.Errorf("%s at %d: calls %q, whole nodes %v, %v; want %q, %q, %v", c.version, c.at, got, whole, a.Err,
 				c.want, c.whole, c.failure)
 		}

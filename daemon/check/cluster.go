@@ -77,9 +77,9 @@ func (c *checker) slurmVersion(of *clusterReadings) {
 		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })
 	}
 	if slurm.LogsNoBackfill(of.slurm) && has(slurm.LogName) && !has(config.FormatSqueue) && !has("slurm-jobcomp") {
-		c.add("cluster.starts", Warning, about, "add a source of format slurm-squeue, or set SlurmctldDebug=verbose and "+
-			"DebugFlags=HetJob in slurm.conf", "Slurm %s logs no starts by backfill at level info, and no other source "+
-			"has them: many waits will be unknown", of.slurm)
+		c.add("cluster.starts", Warning, about, "add a source of format slurm-squeue, or set SlurmctldDebug=verbose "+
+			"and DebugFlags=HetJob in slurm.conf", "Slurm %s logs no starts by backfill at level info, and no other "+
+			"source has them: many waits will be unknown", of.slurm)
 	}
 	if slurm.Newer(of.slurm) {
 		c.add("cluster.version", Warning, about, "compare a few waits with sacct, and report differences: "+

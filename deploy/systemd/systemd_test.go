@@ -203,8 +203,8 @@ func TestLogrotate(t *testing.T) {
 	dir := t.TempDir()
 	log, signaled := filepath.Join(dir, "slurmctld.log"), filepath.Join(dir, "signaled")
 	write(t, log, "a line\n", 0o600)
-	text := strings.NewReplacer("/var/log/slurm/", dir+"/", "pkill -SIGUSR2 -x 'slurmctld(-wlm.*)?'", "touch "+signaled).
-		Replace(read(t, "logrotate-slurm"))
+	here := strings.NewReplacer("/var/log/slurm/", dir+"/", "pkill -SIGUSR2 -x 'slurmctld(-wlm.*)?'", "touch "+signaled)
+	text := here.Replace(read(t, "logrotate-slurm"))
 	if !strings.Contains(text, "touch "+signaled) {
 		t.Fatal("the example signals nobody")
 	}

@@ -10,8 +10,8 @@
 // where n is the number of the group's jobs. This is gradient descent on the pinball loss with one indicator for each
 // group (A. Angelopoulos, M. Jordan and R. Tibshirani, "Gradient equilibrium in online learning", 2025). Shifts begin
 // at 0, so a group differs from the wider ones only as far as its own outcomes have moved it. The shifts of users also
-// decay. The weight is 1/sqrt(1 + (c-1)/10), where c is the number of the group's jobs that are undecided together: jobs
-// that wait together miss together, and many of them say little more than one.
+// decay. The weight is 1/sqrt(1 + (c-1)/10), where c is the number of the group's jobs that are undecided together:
+// jobs that wait together miss together, and many of them say little more than one.
 //
 // # Bound
 //
@@ -111,8 +111,8 @@ const (
 	narrowest, widest = .02, 3
 	// farthest is how far a level is raised at most, in spreads, and highest on the scale z.
 	farthest, highest = 2.5, 1.3
-	// least is the shortest wait above 0 that is served, in seconds. A shorter forecast is raised only by what its shift
-	// exceeds dead, in spreads.
+	// least is the shortest wait above 0 that is served, in seconds. A shorter forecast is raised only by what its
+	// shift exceeds dead, in spreads.
 	least, dead = .5, .2
 	// together is the number of undecided jobs above which outcomes count less, and forget the part of Crowd that a job
 	// forgets.
@@ -307,7 +307,14 @@ func (c *Correction) earn(j *pending, l int, d float64, decided bool) {
 // that will have changed by then.
 func (c *Correction) At(now float64) *Correction {
 	c.owner = new(byte) // both copy shared cells before they change them
-	out := &Correction{cfg: c.cfg, median: c.median, cells: c.cells, owner: new(byte), clock: c.clock, jobs: newLedger()}
+	out := &Correction{
+		cfg:    c.cfg,
+		median: c.median,
+		cells:  c.cells,
+		owner:  new(byte),
+		clock:  c.clock,
+		jobs:   newLedger(),
+	}
 	c.jobs.copyDue(0, now, &out.jobs)
 	out.Advance(now)
 	out.jobs = newLedger()

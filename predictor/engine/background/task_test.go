@@ -30,8 +30,8 @@ func TestBackgroundHurries(t *testing.T) {
 	}
 }
 
-// TestAPanicArisesWhereTheTaskIsWaitedFor proves that a panic of the work does not end the process, and that each caller
-// of Wait gets it.
+// TestAPanicArisesWhereTheTaskIsWaitedFor proves that a panic of the work does not end the process, and that each
+// caller of Wait gets it.
 func TestAPanicArisesWhereTheTaskIsWaitedFor(t *testing.T) {
 	for _, atOnce := range []bool{true, false} {
 		b := New()
