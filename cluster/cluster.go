@@ -57,6 +57,8 @@ type Job struct {
 	// counts as held until a record has its start, or until UnseenGrace is over. Its start lies between Waited() and
 	// Over.
 	Over time.Time `json:"over,omitzero"`
+	// Ends is true if the record of the start has the end, too, which comes later. Such a job is never overdue.
+	Ends bool `json:"ends,omitempty"`
 	// Updated is the event time of the newest record with attributes. LastStart is the start of the previous attempt,
 	// if that was requeued. With both, a record that is read a second time is recognized.
 	Updated   time.Time `json:"updated"`

@@ -323,7 +323,7 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	ev.Attempt = j.Attempt
 	next := *j
 	next.learn(&ev)
-	next.Start, next.Given = at, ev.Procs > 0
+	next.Start, next.Given, next.Ends = at, ev.Procs > 0, !ev.Derived && !ev.Times.End.IsZero()
 	next.Held, next.Reason, next.Tasks, next.Over = false, "", 0, time.Time{}
 	if next.Procs < 1 {
 		next.Procs, next.Unsized = 1, true

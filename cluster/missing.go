@@ -24,9 +24,9 @@ const aDay = 24 * time.Hour
 
 // deadline returns the time after which a running job counts as missing; zero if there is none. A record after the end
 // of the limit shows that the job is not killed; then it is a day after that record. A job without a limit, a suspended
-// one, and one whose deletion was requested (see expire) have no deadline.
+// one, one whose deletion was requested (see expire), and one whose end is known have no deadline.
 func (j *Job) deadline() time.Time {
-	if !j.Holds() || j.TimeLimit <= 0 || !j.Asked.IsZero() {
+	if !j.Holds() || j.TimeLimit <= 0 || !j.Asked.IsZero() || j.Ends {
 		return time.Time{}
 	}
 	at := j.limitEnd().Add(Overdue(j.TimeLimit))

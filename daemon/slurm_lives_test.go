@@ -172,6 +172,7 @@ func triesOf(events []job.Event) map[try]truth {
 	for _, ev := range events {
 		state.Apply(ev, &cluster.Hooks{Changed: func(ch cluster.Change) {
 			switch {
+			case ch.Event.Kind == job.Machine: // squeue's source reports facts, too
 			case ch.After == nil:
 				note(ch.Event, ch.Event.Attempt, ch.Before)
 			case ch.Event.Kind == job.Requeue:

@@ -180,8 +180,8 @@ func lsfLines(l *life) (out []logLine) {
 				out,
 				logLine{a.submit, fmt.Sprintf(`"JOB_NEW" "10.1" %d %d 506 33554435 4 %[1]d 0 0 -65535 0 0 `+
 					`"ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 3600 -1 "" 116.10 18 "normal" "" "login" "/home/ann" "" "" "" `+
-					`"" "/home/ann" "x.%[2]d" 0 "" "" "cfd" "run" 0 "" "aero" 4 "X86_64" "" "" "" "" 5136 0 "" "" "" -1 `+
-					`-1 -1 64 "" "" -1 "" 0`, unix(a.submit), l.id)},
+					`"" "/home/ann" "x.%[2]d" 0 "" "" "cfd" "run" 0 "" "aero" 4 "X86_64" "" "" "" "" 5136 0 "" "" `+
+					`"" -1 -1 -1 64 "" "" -1 "" 0`, unix(a.submit), l.id)},
 			)
 		}
 		status := func(n, state, end int) {
@@ -230,7 +230,8 @@ func jobcompLines(l *life) (out []logLine) {
 		out = append(out, logLine{a.end, fmt.Sprintf("JobId=%d UserId=ann(1001) GroupId=users(100) Name=x JobState=%s "+
 			"Partition=debug TimeLimit=60 StartTime=%s EndTime=%s NodeList=n1 NodeCnt=1 ProcCnt=4 WorkDir=/tmp "+
 			"ReservationName= Tres=cpu=4,node=1 Account=p QOS=normal WcKey= Cluster=c SubmitTime=%s "+
-			"EligibleTime=%[5]s DerivedExitCode=0:0 ExitCode=0:0 ", l.id, state, text(a.start), text(a.end), text(a.submit))})
+			"EligibleTime=%[5]s DerivedExitCode=0:0 ExitCode=0:0 ", l.id, state, text(a.start), text(a.end),
+			text(a.submit))})
 	}
 	return out
 }

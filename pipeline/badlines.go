@@ -25,7 +25,9 @@ type openBad struct {
 }
 
 // badKey returns the name under which the store has the hashes of a source, among the checkpoints.
-func badKey(sourceName string) string { return sourceName + "/.bad" }
+func badKey(sourceName string) string { return sourceName + badSuffix }
+
+const badSuffix = "/.bad"
 
 // add adds a line, and reports whether the quarantine does not have it yet.
 func (o *openBad) add(b *modelstore.BadLine) bool {

@@ -466,7 +466,8 @@ func TestHistoryInventsNoPresent(t *testing.T) {
 	dump := []job.Event{
 		old(job.Submit, "10", 0), old(job.Start, "10", 1), old(job.End, "10", 1800), old(job.Submit, "11", 3600),
 		old(job.Start, "11", 3601), old(job.Submit, "12", 3602), old(job.Start, "12", 3603),
-		old(job.Submit, "13", 4000), old(job.Submit, "14", 4001), old(job.Submit, "15", 4002), old(job.Start, "15", 4003),
+		old(job.Submit, "13", 4000), old(job.Submit, "14", 4001), old(job.Submit, "15", 4002),
+		old(job.Start, "15", 4003),
 	}
 	before := []job.Event{sized(event(job.Submit, "1", 1e6), 4), sized(event(job.Start, "1", 1e6+1), 4),
 		old(job.Start, "15", 1e6+2)} // job 15 still runs: a listing shows it

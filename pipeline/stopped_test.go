@@ -245,8 +245,8 @@ func TestAPanicOfAReaderStopsItsCluster(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx, make(chan *source.Delivery)) }()
 	published := w.Published()
-	var none map[string]int
-	w.Stop(ctx.Done(), "c", panics.Catch(func() { none["a"]++ }))
+	var none []int
+	w.Stop(ctx.Done(), "c", panics.Catch(func() { _ = none[len(w.Views())] }))
 	for w.View("c").Stopped == nil {
 		<-published
 		published = w.Published()

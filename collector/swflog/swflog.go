@@ -160,14 +160,15 @@ func isOf(kind job.Kind, ran bool) bool {
 	return ran
 }
 
-// tell sets the kind and the time of ev, and its job times: those of t up to that event.
+// tell sets the kind and the time of ev, and its job times: those of t up to that event. A start has the end, too: the
+// record shows that the job is not overdue.
 func tell(ev *job.Event, kind job.Kind, t job.Times) {
 	ev.Kind = kind
 	switch kind {
 	case job.Submit:
 		ev.Time, ev.Times = t.Submit, job.Times{Submit: t.Submit}
 	case job.Start:
-		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit, Start: t.Start}
+		ev.Time, ev.Times = t.Start, t
 	case job.End:
 		ev.Time, ev.Times = t.End, t
 	case job.Cancel: // the job never started: Start is the time at which it left the queue

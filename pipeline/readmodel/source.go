@@ -151,7 +151,8 @@ func (v *View) startsUnseen() *Condition {
 	}
 	return &Condition{Name: StartsUnseen, Cluster: v.Cluster, Since: since,
 		Reason: "jobs have ended whose starts no source has. Since Slurm 26.05 slurmctld.log has no starts by " +
-			"backfill at level info: add a source of format slurm-squeue, or set SlurmctldDebug=verbose and DebugFlags=HetJob"}
+			"backfill at level info: add a source of format slurm-squeue, or set SlurmctldDebug=verbose and " +
+			"DebugFlags=HetJob"}
 }
 
 // startsUnseenAfter is how long a start may be missing in a cluster with a source that has it: two listings of the
