@@ -47,8 +47,8 @@ func drawAttributes(t *rapid.T) job.Attributes {
 	return a
 }
 
-// TestEventRoundTrip proves that every event with printable texts can be read back from its payload, and that equal events
-// give equal bytes.
+// TestEventRoundTrip proves that every event with printable texts can be read back from its payload, and that equal
+// events give equal bytes.
 func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := job.Event{Kind: job.Start, Cluster: "c", ID: "1", Attempt: 2, Time: time.Unix(1, 2).UTC()}
