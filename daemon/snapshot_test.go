@@ -165,7 +165,8 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 	}
 	d.eventually("squeue is asked early", func() bool {
 		calls, _ := os.ReadFile(asked)
-		return strings.Count(string(calls), "x") == 2
+		listed, _ := get("/v1/jobs")
+		return strings.Count(string(calls), "x") == 2 && len(listed.Jobs) == 1
 	})
 	all, _ := get("/v1/jobs")
 	_, one := get("/v1/jobs/1")
