@@ -347,6 +347,9 @@ func (f fold) end(ev job.Event) Verdict {
 		f.lose(j, ev.Time, ev.Times.End) // the journal's own event of a lost end or an unseen start
 		return Applied
 	}
+	if j != nil && j.Running() && ran && ev.Times.Start.IsZero() && ev.Time.Before(j.Start) {
+		return Duplicate // the end of an earlier attempt is read again
+	}
 	if j == nil || !j.Running() {
 		switch {
 		case !ev.Times.Start.IsZero():
