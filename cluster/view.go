@@ -27,6 +27,8 @@ type View struct {
 	Running []*Job
 	Queued  []*Job
 	Counts  Counts
+	// Over are the waiting jobs that have ended, see Job.Over, ordered by their ends.
+	Over []*Job
 	// UnseenAt is the end of the last job whose start was in no record, see Job.Over; zero if there was none.
 	UnseenAt time.Time
 	// Overdue are the jobs that count as gone, because they are past their limits by more than Overdue and
@@ -40,7 +42,7 @@ func (s *State) View() *View {
 		Cluster: s.name, At: s.now, Capacity: s.Capacity(), Source: s.Source(), Used: s.used,
 		Pools: s.Pools(), Facts: s.facts, Rules: s.rules,
 		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
-		UnseenAt: s.unseenAt,
+		Over: slices.Clone(s.over), UnseenAt: s.unseenAt,
 		Overdue:  s.overdue(),
 	}
 }

@@ -258,13 +258,11 @@ func (m *missingDetails) newest() (seq uint64) {
 
 // newestOver returns the newest end of a job whose start is unknown.
 func (m *missingDetails) newestOver() time.Time {
-	newest := m.overAtPoll
-	for _, j := range m.view().Queued {
-		if j.Over.After(newest) {
-			newest = j.Over
-		}
+	over := m.view().Over
+	if len(over) == 0 || !over[len(over)-1].Over.After(m.overAtPoll) {
+		return m.overAtPoll
 	}
-	return newest
+	return over[len(over)-1].Over
 }
 
 // wanted reports whether a job without details has come, or a job without a start has ended, since the last poll. For

@@ -141,8 +141,8 @@ func (v *View) startsUnseen() *Condition {
 		since = time.Time{}
 	}
 	hasStarts := slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return s.HasStarts })
-	for _, j := range v.Queued {
-		if !j.Over.IsZero() && (!hasStarts || v.At.Sub(j.Over) > startsUnseenAfter) {
+	for _, j := range v.Over {
+		if !hasStarts || v.At.Sub(j.Over) > startsUnseenAfter {
 			since = j.Over
 		}
 	}
