@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -54,10 +53,4 @@ func Theme(name string) chromedp.Action[chromedp.Void] {
 		})
 		return err
 	})
-}
-
-// Settled waits until the page shows the contents of its address.
-func Settled() chromedp.Action[bool] {
-	return chromedp.Poll[bool](`!!document.querySelector('#view[aria-busy="false"] h1')`,
-		chromedp.WithPollingInterval(20*time.Millisecond))
 }

@@ -141,7 +141,7 @@ func (s shot) take(ctx context.Context, url, dir string) error {
 	); err != nil {
 		return err
 	}
-	if _, err := chromedp.Run(ctx, browser.Settled()); err != nil {
+	if _, err := chromedp.Run(ctx, settled()); err != nil {
 		return err
 	}
 	picture := chromedp.CaptureScreenshot()
@@ -266,4 +266,10 @@ func ok(ctx context.Context, url string) bool {
 		return false
 	}
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+}
+
+// settled waits until the page shows the contents of its address.
+func settled() chromedp.Action[bool] {
+	return chromedp.Poll[bool](`!!document.querySelector('#view[aria-busy="false"] h1')`,
+		chromedp.WithPollingInterval(20*time.Millisecond))
 }
