@@ -18,6 +18,8 @@ const UnseenGrace = DetailsGrace
 // overUnseen records that a waiting job has ended, although it must have started before. The change is a Hold with the
 // time of the end. The first end counts.
 func (f fold) overUnseen(j *Job, ev job.Event) Verdict {
+	// With an earlier end a replay could find the grace over in the middle of the changes of one record.
+	ev.Times.End = later(ev.Times.End, ev.Time)
 	if !j.Over.IsZero() || ev.Times.End.Before(j.Waited()) {
 		return Duplicate
 	}
