@@ -67,13 +67,11 @@ func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
 	f := fold{State: s, Hooks: hooks}
 	if !ev.Derived { // the journal already has the effect of a derived event
-		f.expire(&ev)
-		f.expireOverdue(&ev)
 		if !s.history {
 			delete(f.imported, ev.ID)
 			delete(f.imported, WholeOf(ev.ID))
 		}
-		f.find(&ev)
+		f.reconcile(&ev)
 	}
 	f.recount(&ev)
 	ev.All, ev.Ran = ev.All && ev.Kind == job.End, ev.Ran && ev.Kind == job.End
@@ -272,6 +270,10 @@ func (f fold) enqueue(ev job.Event, at time.Time) {
 func (f fold) start(ev job.Event) Verdict {
 	at := or(ev.Times.Start, ev.Time)
 	j := f.jobs[ev.ID]
+	if j != nil && !ev.Derived && !j.Over.IsZero() && at.After(j.Over.Add(UnseenGrace)) { // of the next attempt
+		f.lose(j, j.Over.Add(UnseenGrace), j.Over)
+		j = nil
+	}
 	if j == nil {
 		if !f.derive(ev, at) {
 			return Duplicate
@@ -284,6 +286,7 @@ func (f fold) start(ev job.Event) Verdict {
 	case !ev.Derived && !j.Over.IsZero() && !at.After(j.Over): // the end is known already
 		ev.Kind, ev.Time = job.End, later(ev.Time, j.Over)
 		ev.Times.Start, ev.Times.End = at, j.Over
+		f.reconcile(&ev) // as a replay of this end does
 		return f.end(ev)
 	}
 	f.begin(j, ev, at)

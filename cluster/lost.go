@@ -47,9 +47,17 @@ func (f fold) doom(j *Job, ev job.Event) Verdict {
 	return Applied
 }
 
+// reconcile takes jobs out of the picture, and back into it, as the time and the job of an event require.
+func (f fold) reconcile(ev *job.Event) {
+	f.expire(ev)
+	f.expireOverdue(ev)
+	f.find(ev)
+}
+
 // expire removes the jobs whose grace is over at the time of an event: first those whose start is unknown, then those
 // whose deletion was requested, in the order of their ends and requests. It does not remove the job of the event
-// itself, because a late start or end is better than none.
+// itself, because a late start or end is better than none; nor another job of its array, because one record may change
+// several of them, and a replay has these changes one by one.
 func (f fold) expire(ev *job.Event) {
 	for i := 0; i < len(f.over); {
 		j := f.over[i]
@@ -57,7 +65,7 @@ func (f fold) expire(ev *job.Event) {
 		if !ev.Time.After(over) {
 			break
 		}
-		if j.ID == ev.ID && !ev.Times.Start.IsZero() {
+		if sameArray(j.ID, ev.ID) {
 			i++
 			continue
 		}
@@ -102,4 +110,9 @@ func (f fold) remove(j *Job, at, ended time.Time) {
 	f.before(&ev)
 	f.leave(j, ended)
 	f.emit(Change{Event: ev, Before: j})
+}
+
+// sameArray reports whether two ids are of one job, or of one array.
+func sameArray(a, b string) bool {
+	return a == b || WholeOf(a) == b || a == WholeOf(b) || WholeOf(a) == WholeOf(b) && WholeOf(a) != ""
 }

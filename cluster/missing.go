@@ -47,7 +47,7 @@ func (s *State) noteDeadline(j *Job) {
 }
 
 // expireOverdue removes the running jobs whose deadlines have passed at the time of an event, in the order of the
-// deadlines. It does not remove the job of the event itself.
+// deadlines. It does not remove the job of the event itself, nor another one of its array (see expire).
 func (f fold) expireOverdue(ev *job.Event) {
 	if f.firstDeadline.IsZero() || !ev.Time.After(f.firstDeadline) {
 		return
@@ -55,7 +55,7 @@ func (f fold) expireOverdue(ev *job.Event) {
 	f.firstDeadline = time.Time{}
 	var over []*Job
 	for _, j := range f.running {
-		if at := j.deadline(); !at.IsZero() && ev.Time.After(at) && j.ID != ev.ID {
+		if at := j.deadline(); !at.IsZero() && ev.Time.After(at) && !sameArray(j.ID, ev.ID) {
 			over = append(over, j)
 		} else {
 			f.noteDeadline(j)
@@ -91,7 +91,7 @@ func (f fold) find(ev *job.Event) {
 		m, ok := f.missing[id]
 		at := instant(ev)
 		switch {
-		case !ok, ev.Kind != job.End && !ev.Time.After(m.Since):
+		case !ok, !(ev.Kind == job.End && id == ev.ID) && !ev.Time.After(m.Since):
 			continue
 		case id == ev.ID && ev.Kind == job.Submit && at.After(later(m.Job.Start, m.Job.Order)):
 			continue // the id is used again: see submit

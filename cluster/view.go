@@ -43,7 +43,7 @@ func (s *State) View() *View {
 		Pools: s.Pools(), Facts: s.facts, Rules: s.rules,
 		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
 		Over: slices.Clone(s.over), UnseenAt: s.unseenAt,
-		Overdue:  s.overdue(),
+		Overdue: s.overdue(),
 	}
 }
 
