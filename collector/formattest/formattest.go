@@ -191,7 +191,7 @@ func checkEvent(ev job.Event, o collector.Options) error {
 
 // checkKnown checks the instants of an event by its kind. A submission has Times.Submit, but neither start nor end. A
 // start has Times.Start and an end has Times.End: this instant equals the event's time, and does not lie before the
-// submission or the start. Only an end has Times.End.
+// submission or the start. A start has Times.End if the record that shows the start shows the end, too.
 func checkKnown(ev job.Event) error {
 	t := ev.Times
 	switch ev.Kind {
@@ -200,8 +200,8 @@ func checkKnown(ev job.Event) error {
 			return errors.New("a submit has its instant, and no start or end")
 		}
 	case job.Start:
-		if !t.Start.Equal(ev.Time) || !t.End.IsZero() || ev.Time.Before(t.Submit) {
-			return errors.New("a start happens at Times.Start, not before the submit, and has no end")
+		if !t.Start.Equal(ev.Time) || ev.Time.Before(t.Submit) || !t.End.IsZero() && t.End.Before(ev.Time) {
+			return errors.New("a start happens at Times.Start, not before the submit, nor after the end")
 		}
 	case job.End:
 		if !t.End.Equal(ev.Time) || ev.Time.Before(t.Start) {

@@ -38,7 +38,10 @@ func TestLawsCatch(t *testing.T) {
 		},
 		"submit that knows an end": func(e *job.Event) { e.Kind, e.Time = job.Submit, at(0) },
 		"submit without a submit":  func(e *job.Event) { e.Kind, e.Times = job.Submit, job.Times{} },
-		"start that knows an end":  func(e *job.Event) { e.Kind, e.Time = job.Start, at(1) },
+		"start after its end": func(e *job.Event) {
+			e.Kind, e.Time = job.Start, e.Times.End.Add(time.Second)
+			e.Times.Start = e.Time
+		},
 		"start without a start":    func(e *job.Event) { e.Kind, e.Times = job.Start, job.Times{Submit: at(0)} },
 		"cancel that knows an end": func(e *job.Event) { e.Kind = job.Cancel },
 	} {

@@ -39,16 +39,15 @@ func event(kind job.Kind, id string, when time.Time, a job.Attributes, t job.Tim
 func suite() formattest.Suite {
 	a := job.Attributes{Queue: "batch", User: "u12", Procs: 8, TimeLimit: 10 * time.Minute}
 	submit := job.Times{Submit: at(5)}
-	start := job.Times{Submit: at(5), Start: at(15)}
-	end := job.Times{Submit: at(5), Start: at(15), End: at(115)}
+	times := job.Times{Submit: at(5), Start: at(15), End: at(115)}
 	ran := []job.Event{
-		event(job.Submit, "1", at(5), a, submit), event(job.Start, "1", at(15), a, start),
-		event(job.End, "1", at(115), a, end),
+		event(job.Submit, "1", at(5), a, submit), event(job.Start, "1", at(15), a, times),
+		event(job.End, "1", at(115), a, times),
 	}
 	cancelled := []job.Event{event(job.Submit, "1", at(5), a, submit), event(job.Cancel, "1", at(15), a, submit)}
 	noWait := []job.Event{
 		event(job.Submit, "1", at(5), a, submit),
-		event(job.Start, "1", at(5), a, job.Times{Submit: at(5), Start: at(5)}),
+		event(job.Start, "1", at(5), a, job.Times{Submit: at(5), Start: at(5), End: at(105)}),
 		event(job.End, "1", at(105), a, job.Times{Submit: at(5), Start: at(5), End: at(105)}),
 	}
 	a.TimeLimit, a.User, a.Queue = 0, "", "fat"

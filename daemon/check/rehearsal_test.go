@@ -36,7 +36,7 @@ func TestRehearsal(t *testing.T) {
 		cluster, found string
 	}{
 		"no bug":           {0, "main", ""},
-		"at the beginning": {7, "main", "about line 7: panic: assignment to entry in nil map"},
+		"at the beginning": {7, "main", "about line 7: panic: runtime error: index out of range"},
 		"at the end":       {lines - 3, "main", "reading the end of "},
 		"in the middle":    {rehearsalLines + 100, "main", ""},
 		"in the pipeline":  {0, "a cluster that no one has configured", "log, about line "},
