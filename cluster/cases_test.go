@@ -67,6 +67,11 @@ func TestBadInputs(t *testing.T) {
 			Counts{Submitted: 1, Started: 1, Derived: 1},
 		},
 		{
+			"a submit just after the start", []job.Event{sized(start, 4), queued(event(job.Submit, "1", 22), "q"), end},
+			"20:1-submit 20:1-start 22:1-update 30:1-end(20) ", 0,
+			Counts{Submitted: 1, Started: 1, Ended: 1, Derived: 1},
+		},
+		{
 			"start that happened before the submit", []job.Event{event(job.Submit, "1", 25), start},
 			"25:1-submit 20:1-start ", 1, Counts{Submitted: 1, Started: 1, OutOfOrder: 1},
 		},

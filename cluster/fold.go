@@ -217,6 +217,10 @@ func instant(ev *job.Event) time.Time {
 	return ev.Time
 }
 
+// lateSubmit is how long after the start of a job the record of its submission may follow. slurmctld writes the record
+// after it has released its locks, so that a scheduler may start the job and log that before.
+const lateSubmit = 5 * time.Second
+
 func (f fold) submit(ev job.Event) Verdict {
 	at := or(ev.Times.Submit, ev.Time)
 	if j := f.jobs[ev.ID]; j != nil {
@@ -231,6 +235,9 @@ func (f fold) submit(ev job.Event) Verdict {
 		}
 		if !at.After(later(j.Start, later(j.Submit, j.Order))) {
 			return Duplicate
+		}
+		if j.Submit.Equal(j.Start) && at.Sub(j.Start) <= lateSubmit {
+			return f.update(ev)
 		}
 		f.lose(j, at, at)
 	}
@@ -339,8 +346,16 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	f.emit(Change{Event: ev, Before: j, After: &next})
 }
 
+// endsEarlier reports whether the event is the end of an earlier attempt of a running job, which is read again.
+func endsEarlier(ev *job.Event, j *Job) bool {
+	return !ev.Derived && j.Running() && ev.Kind == job.End && ev.Ran && ev.Times.Start.IsZero() && ev.Time.Before(j.Start)
+}
+
 func (f fold) end(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
+	if j != nil && endsEarlier(&ev, j) {
+		return Duplicate
+	}
 	ran := ev.Ran
 	ev.Ran = false
 	if ev.Derived {
@@ -349,9 +364,6 @@ func (f fold) end(ev job.Event) Verdict {
 		}
 		f.lose(j, ev.Time, ev.Times.End) // the journal's own event of a lost end or an unseen start
 		return Applied
-	}
-	if j != nil && j.Running() && ran && ev.Times.Start.IsZero() && ev.Time.Before(j.Start) {
-		return Duplicate // the end of an earlier attempt is read again
 	}
 	if j == nil || !j.Running() {
 		switch {

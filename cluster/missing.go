@@ -95,6 +95,8 @@ func (f fold) find(ev *job.Event) {
 			continue
 		case id == ev.ID && ev.Kind == job.Submit && at.After(later(m.Job.Start, m.Job.Order)):
 			continue // the id is used again: see submit
+		case endsEarlier(ev, m.Job):
+			continue
 		}
 		j := m.Job
 		known := job.Event{Kind: job.Submit, Cluster: f.name, ID: id, Attempt: j.Attempt, Time: j.Submit,
