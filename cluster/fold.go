@@ -348,7 +348,8 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 
 // endsEarlier reports whether the event is the end of an earlier attempt of a running job, which is read again.
 func endsEarlier(ev *job.Event, j *Job) bool {
-	return !ev.Derived && j.Running() && ev.Kind == job.End && ev.Ran && ev.Times.Start.IsZero() && ev.Time.Before(j.Start)
+	return !ev.Derived && j.Running() && ev.Kind == job.End && ev.Ran && ev.Times.Start.IsZero() &&
+		ev.Time.Before(j.Start)
 }
 
 func (f fold) end(ev job.Event) Verdict {
