@@ -51,9 +51,9 @@ type logLine struct {
 }
 
 func slurmLines(l *life) (out []logLine) {
+	stamp := func(n int) string { return second(n).Format("[2006-01-02T15:04:05] ") }
 	add := func(n int, format string, args ...any) {
-		stamp := second(n).Format("[2006-01-02T15:04:05] ")
-		out = append(out, logLine{n, stamp + fmt.Sprintf(format, args...)})
+		out = append(out, logLine{n, stamp(n) + fmt.Sprintf(format, args...)})
 	}
 	add(l.attempts[0].submit, "_slurm_rpc_submit_batch_job: JobId=%d InitPrio=1 usec=1", l.id)
 	for k, a := range l.attempts {
@@ -73,8 +73,8 @@ func slurmLines(l *life) (out []logLine) {
 		case a.start == never:
 			add(a.end, "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=%s uid 0", name)
 		case l.tasks == 0 && k < len(l.attempts)-1:
-			add(a.end, "_job_complete: requeue JobId=%s per user/system request", name)
-			add(a.end, "_job_complete: JobId=%s done", name)
+			add(a.end, "_job_complete: requeue JobId=%[1]s per user/system request\n"+stamp(a.end)+
+				"_job_complete: JobId=%[1]s done", name) // one call, which holds the lock of all jobs
 		default:
 			add(a.end, "_job_complete: JobId=%s WEXITSTATUS 1", name)
 			add(a.end, "_job_complete: JobId=%s done", name)
