@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -13,6 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/waitcast/waitcast/daemon"
+)
+
+const metricsPage = "../docs/metrics.md"
+
+var (
+	updateMetrics = flag.Bool("update", false, "write the rows of docs/metrics.md from the metrics of the daemon")
+
+	metricRow = regexp.MustCompile("^\\| `(waitcast_[a-z0-9_]+)` \\| (\\w+) \\| (none|`[^|]*`) \\| ([^|]+) \\|$")
 )
 
 // series is a metric of a daemon, or one in docs/metrics.md. Its labels are sorted and separated by commas.
@@ -27,14 +36,13 @@ func (s series) row(name string) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s |", name, cmp.Or(s.kind, "TYPE"), labels, s.help)
 }
 
-// TestMetricsDocumentation proves that docs/metrics.md lists exactly the metrics of a daemon with their types and
-// labels, and that names and help texts follow Prometheus' recommendations.
+// TestMetricsDocumentation proves that docs/metrics.md has the name, type, labels and help text of exactly the metrics
+// of a daemon, and that names and help texts follow Prometheus' recommendations. With -update it writes the rows.
 func TestMetricsDocumentation(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, text(workload(t, 4, 100)))
 	d := s.start(t)
 	d.caughtUp()
-	documented := documentedMetrics(t)
 	registry := daemon.Registry(d.Daemon)
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
@@ -44,15 +52,18 @@ func TestMetricsDocumentation(t *testing.T) {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
 	exposed := exposedMetrics(t, registry)
+	if *updateMetrics {
+		writeMetrics(t, exposed)
+	}
+	documented := documentedMetrics(t)
 	for name, e := range exposed {
 		doc, ok := documented[name]
+		e.kind = cmp.Or(e.kind, doc.kind)
 		switch {
 		case !ok:
 			t.Errorf("docs/metrics.md lacks the row\n%s", e.row(name))
-		case doc.labels != e.labels:
-			t.Errorf("%s has the labels %q, docs/metrics.md says %q", name, e.labels, doc.labels)
-		case e.kind != "" && doc.kind != e.kind:
-			t.Errorf("%s is a %s, docs/metrics.md says %q", name, e.kind, doc.kind)
+		case doc != e:
+			t.Errorf("docs/metrics.md has the row\n%s\nwant (-update writes it)\n%s", doc.row(name), e.row(name))
 		}
 	}
 	for name := range documented {
@@ -62,10 +73,35 @@ func TestMetricsDocumentation(t *testing.T) {
 	}
 }
 
+// writeMetrics renews the rows of docs/metrics.md. It leaves out those of metrics that no longer exist.
+func writeMetrics(t *testing.T, exposed map[string]series) {
+	t.Helper()
+	documented := documentedMetrics(t)
+	data, err := os.ReadFile(metricsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		m := metricRow.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			out.WriteString(line)
+			continue
+		}
+		if e, ok := exposed[m[1]]; ok {
+			e.kind = cmp.Or(e.kind, documented[m[1]].kind)
+			out.WriteString(e.row(m[1]) + "\n")
+		}
+	}
+	if err := os.WriteFile(metricsPage, []byte(out.String()), 0o644); err != nil { //nolint:gosec // a page for everybody
+		t.Fatal(err)
+	}
+}
+
 // TestLabelsDocumentation proves that every label of a metric in docs/metrics.md has a row with its values at the
 // beginning of the page.
 func TestLabelsDocumentation(t *testing.T) {
-	data, err := os.ReadFile("../docs/metrics.md")
+	data, err := os.ReadFile(metricsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,17 +130,16 @@ func TestLabelsDocumentation(t *testing.T) {
 // documentedMetrics reads the tables of metrics: name, type, labels or none, meaning.
 func documentedMetrics(t *testing.T) map[string]series {
 	t.Helper()
-	data, err := os.ReadFile("../docs/metrics.md")
+	data, err := os.ReadFile(metricsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]series{}
-	row := regexp.MustCompile("^\\| `(waitcast_[a-z0-9_]+)` \\| (\\w+) \\| (none|`[^|]*`) \\| ([^|]+) \\|$")
 	for i, line := range strings.Split(string(data), "\n") {
 		if !strings.HasPrefix(line, "| `waitcast_") {
 			continue
 		}
-		m := row.FindStringSubmatch(line)
+		m := metricRow.FindStringSubmatch(line)
 		if m == nil {
 			t.Errorf("docs/metrics.md:%d: want a row | `NAME` | TYPE | `LABEL`, ... or none | MEANING |",
 				i+1)
@@ -113,7 +148,8 @@ func documentedMetrics(t *testing.T) map[string]series {
 		if _, twice := found[m[1]]; twice {
 			t.Errorf("docs/metrics.md lists %s twice", m[1])
 		}
-		found[m[1]] = series{kind: m[2], labels: strings.NewReplacer("`", "", " ", "", "none", "").Replace(m[3])}
+		labels := strings.NewReplacer("`", "", " ", "", "none", "").Replace(m[3])
+		found[m[1]] = series{kind: m[2], labels: labels, help: m[4]}
 	}
 	if len(found) == 0 {
 		t.Fatal("docs/metrics.md has no table of metrics")
