@@ -99,6 +99,10 @@ their quantile, and the share of waits that are not longer. The two ends differ 
 (often both are 0 s). For perfect forecasts the interval contains the level. *x2* is the share of medians within a
 factor of 2 of the wait, after 60 s are added to both.
 
+The second table of each log has the coverage of waitcast, with quantiles rounded to the resolution of the log's times.
+Each interval must come within .02 of the level; each level is also checked in each month, with the [tolerance for
+months](predictions.md#what-is-promised-and-checked).
+
 ## The whole wait
 
 `
@@ -164,15 +168,12 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 			fmt.Fprintf(page, " %.3f |", m.LogPinball[l])
 		}
 		for _, l := range [...]string{"0.5", "0.95"} {
-			fmt.Fprintf(page, " %.3f - %.3f |", m.Coverage[l][0], m.Coverage[l][1])
+			fmt.Fprintf(page, " %.3f-%.3f |", m.Coverage[l][0], m.Coverage[l][1])
 		}
 		fmt.Fprintf(page, " %.3f |\n", m.Within2)
 	}
 	c := served.Calibration
-	fmt.Fprintf(page, "\nThe next table has the coverage of waitcast. Quantiles are rounded to the resolution of the "+
-		"log's times, here %.0f s.\nEach interval must come within .02 of the level. Each level was also checked in "+
-		"each month. Of these %d checks,\n%.1f %% are within the "+
-		"[tolerance for months](predictions.md#what-is-promised-and-checked).\n\n",
+	fmt.Fprintf(page, "\nThe log's times have a resolution of %.0f s. Of %d checks of a level in a month, %.1f %% hold.\n\n",
 		r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
 	for _, row := range []struct {
@@ -185,7 +186,7 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 			if !v.Holds {
 				mark = " MISSED"
 			}
-			fmt.Fprintf(page, " %.3f - %.3f%s |", v.Interval[0], v.Interval[1], mark)
+			fmt.Fprintf(page, " %.3f-%.3f%s |", v.Interval[0], v.Interval[1], mark)
 		}
 		fmt.Fprintln(page)
 	}

@@ -209,9 +209,6 @@ func (b *budget) promise() string {
 	return "at most " + b.write(b.limit)
 }
 
-// share formats which share of the limit is reached or used.
-func (b *budget) share(v float64) string { return fmt.Sprintf("%.2f", v/b.limit) }
-
 // verdict returns "held" if the limit was met, otherwise "MISS". It returns "MISS under load" if other work loaded the
 // machine, because a measured time is then too long. Sizes (in MiB) do not depend on the load.
 func (b *budget) verdict(v float64, loaded bool) string {

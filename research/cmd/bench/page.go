@@ -57,24 +57,19 @@ func write(path string, list []budget, kept map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	for _, t := range []struct {
-		name, benchmark string
-		table           func(text string) (string, error)
-	}{{"http", "BenchmarkHTTP/", httpTable}, {"reading", "BenchmarkReading/", readingTable}} {
-		for i := range list {
-			text := kept[list[i].by.text(0)]
-			if !strings.Contains(text, t.benchmark) {
-				continue
-			}
-			part, err := t.table(text)
-			if err != nil {
-				return err
-			}
-			if made, err = benchtext.Between(made, t.name, part); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			break
+	for i := range list {
+		text := kept[list[i].by.text(0)]
+		if !strings.Contains(text, "BenchmarkReading/") {
+			continue
 		}
+		part, err := readingTable(text)
+		if err != nil {
+			return err
+		}
+		if made, err = benchtext.Between(made, "reading", part); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		break
 	}
 	return os.WriteFile(path, []byte(made), 0o644) //nolint:gosec // a page that everybody may read
 }
@@ -82,8 +77,8 @@ func write(path string, list []budget, kept map[string]string) error {
 // table returns the budgets as Markdown, and then the machines on which they were measured.
 func table(list []budget, kept map[string]string) (string, error) {
 	var out strings.Builder
-	out.WriteString("| what | promised | measured | of the limit | | by | load |\n|---|---|---|---|---|---|---|\n")
-	machines := map[string][]string{} // commands by machine
+	out.WriteString("| NAME | what | promised | measured | |\n|---|---|---|---|---|\n")
+	machines := map[string][]string{} // names of budgets by machine
 	for i := range list {
 		b := &list[i]
 		text, ok := kept[b.by.text(0)]
@@ -91,8 +86,7 @@ func table(list []budget, kept map[string]string) (string, error) {
 			text = skipped + "not measured yet"
 		}
 		if why, is := strings.CutPrefix(text, skipped); is {
-			fmt.Fprintf(&out, "| %s | %s | %s | | skipped | `%s` | |\n", b.what, b.promise(), strings.TrimSpace(why),
-				b.by.text(0))
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | skipped |\n", b.name, b.what, b.promise(), strings.TrimSpace(why))
 			continue
 		}
 		results, facts, err := benchtext.Read(strings.NewReader(text))
@@ -100,24 +94,24 @@ func table(list []budget, kept map[string]string) (string, error) {
 			return "", fmt.Errorf("%s: %w", b.by.text(0), err)
 		}
 		m := facts["machine"]
-		if command := b.by.text(0); !slices.Contains(machines[m], command) {
-			machines[m] = append(machines[m], command)
+		if !slices.Contains(machines[m], b.name) {
+			machines[m] = append(machines[m], b.name)
 		}
 		v, ok := b.figure(results)
 		if !ok {
-			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit,
-				b.benchmark, b.by.text(0))
+			fmt.Fprintf(&out, "| %s | %s | %s | %s of %s is not there | skipped |\n", b.name, b.what, b.promise(), b.unit,
+				b.benchmark)
 			continue
 		}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v),
-			b.verdict(v, loaded(facts["load"], m)), b.by.text(0), facts["load"])
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", b.name, b.what, b.promise(), b.write(v),
+			b.verdict(v, loaded(facts["load"], m)))
 	}
 	writeMachines(&out, machines)
 	return out.String(), nil
 }
 
-// writeMachines writes which commands ran on which machine. It does not list the commands of the machine that ran most
-// of them.
+// writeMachines writes which budgets were measured on which machine. It does not list the budgets of the machine on
+// which most of them were measured.
 func writeMachines(out *strings.Builder, machines map[string][]string) {
 	names := benchtext.Keys(machines)
 	if len(names) == 0 {
@@ -130,35 +124,9 @@ func writeMachines(out *strings.Builder, machines map[string][]string) {
 			continue
 		}
 		rows = "All other rows"
-		fmt.Fprintf(out, "\nThe rows of these commands were measured on this machine: %s.\n\n", m)
-		for _, command := range machines[m] {
-			fmt.Fprintf(out, "- `%s`\n", command)
-		}
+		fmt.Fprintf(out, "\n%s: %s.\n", strings.Join(machines[m], ", "), m)
 	}
-	fmt.Fprintf(out, "\n%s were measured on this machine: %s.\n", rows, most)
-}
-
-// httpTable returns the measurements of the HTTP interface as Markdown.
-func httpTable(text string) (string, error) {
-	results, _, err := benchtext.Read(strings.NewReader(text))
-	if err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	out.WriteString("By `make bench-http`:\n\n| | requests per second | p50 | p90 | p99 | p99.9 | most | failed | " +
-		"CPU a request | memory | simulations, load forecasts, trainings meanwhile " +
-		"|\n|---|---|---|---|---|---|---|---|---|---|---|\n")
-	for i := range results {
-		name, v := strings.TrimPrefix(results[i].Name, "HTTP/"), results[i].Values
-		if _, ok := v["req/s"]; !ok {
-			continue
-		}
-		fmt.Fprintf(&out, "| %s | %.0f | %.2f ms | %.2f ms | %.2f ms | %.2f ms | %.0f ms | %.0f | %.0f us | %.0f MiB "+
-			"| %.0f, %.0f, %.0f |\n", strings.ReplaceAll(name, "/", ", "), v["req/s"], v["p50-ms"], v["p90-ms"],
-			v["p99-ms"], v["p99.9-ms"], v["max-ms"], v["failed"], v["CPU-us/req"], v["MiB"], v["simulations"],
-			v["load-forecasts"], v["trainings"])
-	}
-	return out.String(), nil
+	fmt.Fprintf(out, "\n%s: %s.\n", rows, most)
 }
 
 // readingTable returns the cost of reading each format as Markdown.

@@ -39,22 +39,23 @@ func (r *row) fields() []string {
 	return append(out, fmt.Sprint(c.snapshot), fmt.Sprint(c.journal), fmt.Sprint(c.heap))
 }
 
-// table returns the rows as Markdown.
+// table returns the row of the greatest size of each dimension as Markdown. The CSV file has all rows.
 func table(rows []row) string {
 	var b strings.Builder
-	b.WriteString("By `make scale`:\n\n| grown | to | event | event and view | and its first forecast | forecast | " +
-		"refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("By `make scale`:\n\n| grown | to | event | event and view | forecast | refresh | training | " +
+		"snapshot | heap |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
+		if i+1 < len(rows) && rows[i+1].grown == r.grown {
+			continue
+		}
 		refresh := "-"
 		if r.cost.refresh > 0 {
 			refresh = fmt.Sprintf("%.3g s", r.cost.refresh.Seconds())
 		}
-		fmt.Fprintf(&b,
-			"| %s | %s | %.0f us | %.3g ms | %.3g ms | %.3g ms | %s | %.2g s | %.0f ms | %.3g MB | %.0f MiB |\n",
-			r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3, micros(r.cost.first)/1e3,
-			micros(r.cost.forecast)/1e3, refresh, r.cost.train.Seconds(), micros(r.cost.save)/1e3,
-			float64(r.cost.snapshot)/1e6, float64(r.cost.heap)/(1<<20))
+		fmt.Fprintf(&b, "| %s | %s | %.0f us | %.3g ms | %.3g ms | %s | %.2g s | %.3g MB | %.0f MiB |\n",
+			r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3, micros(r.cost.forecast)/1e3,
+			refresh, r.cost.train.Seconds(), float64(r.cost.snapshot)/1e6, float64(r.cost.heap)/(1<<20))
 	}
 	return b.String()
 }
