@@ -151,8 +151,8 @@ func spellRotation(r *rotation) string {
 }
 
 // TestVerdict checks the result of the check for each way to give a user access to the log. The true effect of each way
-// was tried on a real Slurm 22.05 with logrotate 3.21, with SlurmUser root and with slurm (docs/formats/slurm.md has
-// the table).
+// was tried on a real Slurm 22.05 with logrotate 3.21, with SlurmUser root and with slurm, by
+// TestRealSlurmLogStaysReadable.
 func TestVerdict(t *testing.T) {
 	owner := &user.User{Uid: "64030", Gid: "64030", Username: "slurm"}
 	who := &account{name: "waitcast", uid: 900, groups: []uint32{900}}

@@ -32,7 +32,7 @@ type Replay struct {
 	Older int
 }
 
-// These values were chosen on the first halves of CTC, SDSC-SP2, LANL and KTH-SP2, see docs/predictions.md.
+// These values were chosen on the first halves of CTC, SDSC-SP2, LANL and KTH-SP2, see research/docs/choices.md.
 const (
 	newestSubmissions = 6_000
 	olderSubmissions  = 12_000
