@@ -28,15 +28,12 @@ var effectWords = map[config.Effect]string{
 // table returns the reference as a table of docs/configure.md.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| key | type | default | allowed | meaning | variable, flag | reload " +
+	b.WriteString("| key | type | default | allowed | meaning | flag | reload " +
 		"|\n|---|---|---|---|---|---|---|\n")
 	for _, k := range config.Reference() {
-		set := k.Env
-		if set != "" {
-			set = "`" + set + "`"
-		}
+		set := ""
 		if k.Flag != "" {
-			set += ", `--" + k.Flag + "`"
+			set = "`--" + k.Flag + "`"
 		}
 		def := k.Default
 		if def != "" {

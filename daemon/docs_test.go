@@ -21,7 +21,7 @@ const metricsPage = "../docs/metrics.md"
 var (
 	updateMetrics = flag.Bool("update", false, "write the rows of docs/metrics.md from the metrics of the daemon")
 
-	metricRow = regexp.MustCompile("^\\| `(waitcast_[a-z0-9_]+)` \\| (\\w+) \\| (none|`[^|]*`) \\| ([^|]+) \\|$")
+	metricRow = regexp.MustCompile("^\\| `(waitcast_[a-z0-9_]+)(?:\\{([a-z_,]+)\\})?` \\| (\\w+) \\| ([^|]+) \\|$")
 )
 
 // series is a metric of a daemon, or one in docs/metrics.md. Its labels are sorted and separated by commas.
@@ -29,11 +29,10 @@ type series struct{ kind, labels, help string }
 
 // row returns the row of docs/metrics.md for the metric.
 func (s series) row(name string) string {
-	labels := "none"
 	if s.labels != "" {
-		labels = "`" + strings.ReplaceAll(s.labels, ",", "`, `") + "`"
+		name += "{" + s.labels + "}"
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s |", name, cmp.Or(s.kind, "TYPE"), labels, s.help)
+	return fmt.Sprintf("| `%s` | %s | %s |", name, cmp.Or(s.kind, "TYPE"), s.help)
 }
 
 // TestMetricsDocumentation proves that docs/metrics.md has the name, type, labels and help text of exactly the metrics
@@ -127,7 +126,7 @@ func TestLabelsDocumentation(t *testing.T) {
 	}
 }
 
-// documentedMetrics reads the tables of metrics: name, type, labels or none, meaning.
+// documentedMetrics reads the tables of metrics: name and labels, type, meaning.
 func documentedMetrics(t *testing.T) map[string]series {
 	t.Helper()
 	data, err := os.ReadFile(metricsPage)
@@ -141,15 +140,13 @@ func documentedMetrics(t *testing.T) map[string]series {
 		}
 		m := metricRow.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("docs/metrics.md:%d: want a row | `NAME` | TYPE | `LABEL`, ... or none | MEANING |",
-				i+1)
+			t.Errorf("docs/metrics.md:%d: want a row | `NAME{LABEL,...}` | TYPE | MEANING |", i+1)
 			continue
 		}
 		if _, twice := found[m[1]]; twice {
 			t.Errorf("docs/metrics.md lists %s twice", m[1])
 		}
-		labels := strings.NewReplacer("`", "", " ", "", "none", "").Replace(m[3])
-		found[m[1]] = series{kind: m[2], labels: labels, help: m[4]}
+		found[m[1]] = series{kind: m[3], labels: m[2], help: m[4]}
 	}
 	if len(found) == 0 {
 		t.Fatal("docs/metrics.md has no table of metrics")

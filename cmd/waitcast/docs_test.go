@@ -90,9 +90,9 @@ func indented(text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// writeFlags writes the table of a command's own flags; those of the root hold for every command.
+// writeFlags writes the list of a command's own flags; those of the root hold for every command.
 func writeFlags(out *bytes.Buffer, c *cobra.Command) {
-	heading := "\n| flag | meaning |\n|---|---|\n"
+	heading := "\n"
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return
@@ -108,6 +108,6 @@ func writeFlags(out *bytes.Buffer, c *cobra.Command) {
 			!strings.Contains(usage, "default") {
 			usage += " (default " + f.DefValue + ")"
 		}
-		fmt.Fprintf(out, "| %s | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"))
+		fmt.Fprintf(out, "- %s: %s\n", name, usage)
 	})
 }

@@ -271,13 +271,13 @@ func documented(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	out := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(waitcast_\\w+)` \\| (\\w+) \\| ([^|]*) \\|").FindAllStringSubmatch(
-		string(data), -1) {
+	row := regexp.MustCompile("(?m)^\\| `(waitcast_\\w+)(?:\\{([a-z_,]+)\\})?` \\| (\\w+) \\|")
+	for _, m := range row.FindAllStringSubmatch(string(data), -1) {
 		out[m[1]] = []string{""}
-		for _, l := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(m[3], -1) {
-			out[m[1]] = append(out[m[1]], l[1])
+		if m[2] != "" {
+			out[m[1]] = append(out[m[1]], strings.Split(m[2], ",")...)
 		}
-		if m[2] == "histogram" {
+		if m[3] == "histogram" {
 			out[m[1]] = append(out[m[1]], "le")
 		}
 	}

@@ -25,12 +25,11 @@ func metrics(t *testing.T) map[string]documented {
 		"up":                         {"gauge", nil},
 		"process_start_time_seconds": {"gauge", nil},
 	}
-	row := regexp.MustCompile("(?m)^\\| `(waitcast_[a-z0-9_]+)` \\| (\\w+) \\| ([^|]*) \\|")
-	label := regexp.MustCompile("`(\\w+)`")
+	row := regexp.MustCompile("(?m)^\\| `(waitcast_[a-z0-9_]+)(?:\\{([a-z_,]+)\\})?` \\| (\\w+) \\|")
 	for _, m := range row.FindAllStringSubmatch(string(data), -1) {
-		d := documented{kind: m[2]}
-		for _, l := range label.FindAllStringSubmatch(m[3], -1) {
-			d.labels = append(d.labels, l[1])
+		d := documented{kind: m[3]}
+		if m[2] != "" {
+			d.labels = strings.Split(m[2], ",")
 		}
 		if d.kind != "histogram" {
 			found[m[1]] = d
