@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "| NAME | what | promised | measured | |\n|---|---|---|---|---|\n" +
+	want := "By `make bench`:\n\n| NAME | what | promised | measured | |\n|---|---|---|---|---|\n" +
 		"| most | a time | at most 10 ms | 11 ms | MISS |\n" +
 		"| least | a rate | at least 0.5 M jobs/s | 0.6 M jobs/s | held |\n" +
 		"| loaded | a time beside other work | at most 10 ms | 11 ms | MISS under load |\n" +

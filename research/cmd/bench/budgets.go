@@ -69,7 +69,8 @@ const (
 // programs, which were measured once on a similar machine: mtail read 0.24 M lines/s of such a file, and pyss simulated
 // 5,200 jobs/s of KTH-SP2.
 func budgets() []budget {
-	imports := command{words: "./research/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
+	imports := command{words: "./research/bench-import", tools: []string{"mawk", "zcat"}, traces: true,
+		read: readImport}
 	past := command{words: "./research/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
 	reading := command{words: "go run -C research ./cmd/bench-reading", tools: []string{"mawk"}, traces: true}
 	answers := command{words: "go run -C research ./cmd/bench-http", tools: []string{"wrk"}}

@@ -77,7 +77,7 @@ func write(path string, list []budget, kept map[string]string) error {
 // table returns the budgets as Markdown, and then the machines on which they were measured.
 func table(list []budget, kept map[string]string) (string, error) {
 	var out strings.Builder
-	out.WriteString("| NAME | what | promised | measured | |\n|---|---|---|---|---|\n")
+	out.WriteString("By `make bench`:\n\n| NAME | what | promised | measured | |\n|---|---|---|---|---|\n")
 	machines := map[string][]string{} // names of budgets by machine
 	for i := range list {
 		b := &list[i]
@@ -99,8 +99,8 @@ func table(list []budget, kept map[string]string) (string, error) {
 		}
 		v, ok := b.figure(results)
 		if !ok {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s of %s is not there | skipped |\n", b.name, b.what, b.promise(), b.unit,
-				b.benchmark)
+			fmt.Fprintf(&out, "| %s | %s | %s | %s of %s is not there | skipped |\n", b.name, b.what, b.promise(),
+				b.unit, b.benchmark)
 			continue
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", b.name, b.what, b.promise(), b.write(v),
