@@ -92,7 +92,7 @@ func writeMetrics(t *testing.T, exposed map[string]series) {
 			out.WriteString(e.row(m[1]) + "\n")
 		}
 	}
-	if err := os.WriteFile(metricsPage, []byte(out.String()), 0o644); err != nil { //nolint:gosec // a page for everybody
+	if err := os.WriteFile(metricsPage, []byte(out.String()), 0o644); err != nil { //nolint:gosec // for everybody
 		t.Fatal(err)
 	}
 }

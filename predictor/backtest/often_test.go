@@ -12,8 +12,8 @@ import (
 )
 
 // TestHowOften answers Downey's question of 1996, how often models should be updated, for the trees and on the first
-// halves of three logs. It writes the table of research/docs/choices.md, and fails unless trees that are never trained again
-// are the worst. It takes an hour of processor time.
+// halves of three logs. It writes the table of research/docs/choices.md, and fails unless trees that are never trained
+// again are the worst. It takes an hour of processor time.
 func TestHowOften(t *testing.T) {
 	if os.Getenv("WAITCAST_OFTEN") == "" {
 		t.Skip("trains trees some hundred times: set WAITCAST_OFTEN=1")

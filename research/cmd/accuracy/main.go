@@ -173,8 +173,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		fmt.Fprintf(page, " %.3f |\n", m.Within2)
 	}
 	c := served.Calibration
-	fmt.Fprintf(page, "\nThe log's times have a resolution of %.0f s. Of %d checks of a level in a month, %.1f %% hold.\n\n",
-		r.Resolution, c.Months, 100*c.MonthsHeld)
+	fmt.Fprintf(page, "\nThe log's times have a resolution of %.0f s. Of %d checks of a level in a month, %.1f %% "+
+		"hold.\n\n", r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
 	for _, row := range []struct {
 		name string
