@@ -160,13 +160,11 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), 100*served.Within2,
 		100*r.Constant.Within2)
 	fmt.Fprintln(page,
-		"| method | n | loss .5 | .75 | .9 | .95 | covered .5 | .95 | x2 |\n|---|---|---|---|---|---|---|---|---|")
+		"| method | n | loss .5 | .95 | covered .5 | .95 | x2 |\n|---|---|---|---|---|---|---|")
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		fmt.Fprintf(page, "| %s | %d |", m.Method, m.N)
-		for _, l := range levels() {
-			fmt.Fprintf(page, " %.3f |", m.LogPinball[l])
-		}
+		fmt.Fprintf(page, " %.3f | %.3f |", m.LogPinball["0.5"], m.LogPinball["0.95"])
 		for _, l := range [...]string{"0.5", "0.95"} {
 			fmt.Fprintf(page, " %.3f-%.3f |", m.Coverage[l][0], m.Coverage[l][1])
 		}
