@@ -247,8 +247,9 @@ func (e *Engine) SetLimits(s *joblimits.Set) {
 // SetPriorities sets, at an instant, the rules by which priorities of waiting jobs change from now on; nil for none. An
 // instant before the last event counts as that of the event.
 func (e *Engine) SetPriorities(now float64, p *fairshare.Priorities) {
-	if now = math.Min(now, track.Farthest); !(now >= e.tracker.Clock) {
-		now = math.Max(e.tracker.Clock, -track.Farthest)
+	earliest := math.Max(e.tracker.Clock, -track.Farthest)
+	if now = math.Min(now, track.Farthest); !(now >= earliest) { // also not a number
+		now = earliest
 	}
 	e.pools.SetPriorities(now, p)
 }
