@@ -23,6 +23,7 @@ type clusterMetrics struct {
 	poolUsedProcs gauge
 	poolPressure  gauge
 	openForecasts gauge
+	scheduler     gauge
 }
 
 func newClusterMetrics(s *metricSet) clusterMetrics {
@@ -61,6 +62,8 @@ func newClusterMetrics(s *metricSet) clusterMetrics {
 				"dimension with the highest share binds.",
 			"cluster", "pool", "dimension"),
 		openForecasts: s.gauge("forecasts_open", "Forecasts whose jobs have not started yet.", "cluster"),
+		scheduler: s.gauge("scheduler_info",
+			"Always 1; the label has the version that the scheduler reports.", "cluster", "version"),
 	}
 }
 
@@ -69,6 +72,9 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.V
 	ch.gauge(m.asOf, unix(service.AsOfInstant(v)), v.Cluster)
 	ch.gauge(m.stale, flag(stale), v.Cluster)
 	ch.gauge(m.capacity, float64(v.Capacity), v.Cluster)
+	if v.Facts != nil && v.Facts.Version != "" {
+		ch.gauge(m.scheduler, 1, v.Cluster, v.Facts.Version)
+	}
 	for _, p := range v.Pools {
 		if p.Name == "" {
 			continue // a pool without a name stands for the whole cluster

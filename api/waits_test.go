@@ -107,6 +107,36 @@ func TestWaitsRank(t *testing.T) {
 	}
 }
 
+// TestWaitInSeveralQueues proves that a request to two queues is one job: its answer is at no level later than that for
+// either, and names the queue in which the job starts first. A queue that can never take the job is left out. Several queues are one candidate of POST /v1/wait, with the same forecast.
+func TestWaitInSeveralQueues(t *testing.T) {
+	f := holes(t)
+	work, spare := f.wait("queue=work&procs=4&time_limit=7d"), f.wait("queue=spare&procs=4&time_limit=7d")
+	both := f.wait("queue=work,%20spare&procs=4&time_limit=7d")
+	if both.Queue != "spare" || both.AskedQueue != "" || both.State.Pool != spare.State.Pool ||
+		!strings.Contains(both.Reason, "of the queues work,spare it starts soonest in spare") {
+		t.Errorf("queue %q, asked %q, pool %q: %s", both.Queue, both.AskedQueue, both.State.Pool, both.Reason)
+	}
+	for _, one := range []wire.Wait{work, spare} {
+		if *both.WaitSeconds.P50 > *one.WaitSeconds.P50 || *both.WaitSeconds.P95 > *one.WaitSeconds.P95 {
+			t.Errorf("both %+v, in %s %+v", both.WaitSeconds, one.Queue, one.WaitSeconds)
+		}
+	}
+	if large := f.wait("queue=spare,work&procs=10&time_limit=1h"); large.Queue != "work" ||
+		strings.Contains(large.Reason, "soonest") {
+		t.Errorf("too large for spare: queue %q: %s", large.Queue, large.Reason)
+	}
+	w := f.waits(&wire.WaitsRequest{Places: []wire.Place{{Queue: "work,spare"}}, Procs: []int{4},
+		TimeLimits: []string{"7d"}})
+	if len(w.Candidates) != 1 || w.Candidates[0].Queue != "work,spare" ||
+		*w.Candidates[0].WaitSeconds.P50 != *both.WaitSeconds.P50 {
+		t.Errorf("candidates %+v", w.Candidates)
+	}
+	if p := f.problem("/v1/wait?queue=work,none&procs=4"); !strings.Contains(p.Detail, "none") {
+		t.Errorf("an unknown queue: %+v", p)
+	}
+}
+
 // TestWaitsRankByFinish proves that if a runtime is given, the finish decides: the job on 10 processors waits for
 // hours, but finishes sooner.
 func TestWaitsRankByFinish(t *testing.T) {

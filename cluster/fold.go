@@ -334,7 +334,7 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	next := *j
 	next.learn(&ev)
 	next.Start, next.Given, next.Ends = at, ev.Procs > 0, !ev.Derived && !ev.Times.End.IsZero()
-	next.Held, next.Reason, next.Tasks, next.Over = false, "", 0, time.Time{}
+	next.Held, next.Reason, next.Queues, next.Tasks, next.Over = false, "", "", 0, time.Time{}
 	if next.Procs < 1 {
 		next.Procs, next.Unsized = 1, true
 	}
@@ -479,7 +479,7 @@ func (f fold) requeue(ev job.Event) Verdict {
 		next.Procs = 0 // the size was a guess
 	}
 	next.Given, next.Unsized, next.Suspended, next.Paused, next.Switched = false, false, time.Time{}, 0, time.Time{}
-	next.Settled = "" // the settled reason belongs to an earlier wait
+	next.Settled, next.Planned = "", time.Time{} // they belong to an earlier wait
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)
@@ -514,6 +514,9 @@ func (f fold) update(ev job.Event) Verdict {
 	}
 	if !next.Held {
 		next.Reason = "" // a reason is kept only for a held job
+	}
+	if next.Running() {
+		next.Queues = ""
 	}
 	said := next
 	said.Updated = j.Updated

@@ -64,11 +64,7 @@ func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	age := part(waited.Seconds(), w.MaxAge.Seconds())
 	share := r.Share(a.Account, a.User)
 	total := int64(float64(w.Age)*age) + int64(float64(w.FairShare)*share) + int64(float64(w.JobSize)*size)
-	for _, q := range r.facts.Queues {
-		if q.Name == a.Queue {
-			total += int64(float64(w.Queue) * part(float64(q.Factor), float64(r.factor)))
-		}
-	}
+	total += r.ofQueue(a.Queue)
 	for _, l := range r.facts.Limits {
 		if l.QOS != "" && l.QOS == a.QOS && l.Priority > 0 {
 			total += int64(float64(w.QOS) * part(float64(l.Priority), float64(r.qos)))
@@ -76,6 +72,51 @@ func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 		}
 	}
 	return total - a.Lowered()
+}
+
+// ofQueue returns the part of a priority that comes from the queue.
+func (r *Rules) ofQueue(queue string) int64 {
+	for _, q := range r.facts.Queues {
+		if q.Name == queue {
+			return int64(float64(r.facts.Weights.Queue) * part(float64(q.Factor), float64(r.factor)))
+		}
+	}
+	return 0
+}
+
+// firstPass is the maximum time until Slurm has tried a new job in all of its queues. By default a pass of its
+// backfill scheduler begins every half minute.
+const firstPass = time.Minute
+
+// InEachQueue returns the priorities of a job in the queues that it requested, in the order of Attributes.EachQueue, by
+// the one priority that the scheduler reported the given time after the submission. Slurm reports the priority in the
+// queue that it tried last, which is the lowest one. Before it has tried any, it reports that in the first queue.
+// Without rules (nil), or without a reported priority, the priorities are the same.
+func (r *Rules) InEachQueue(a *job.Attributes, waited time.Duration) []int64 {
+	queues := a.EachQueue()
+	out := make([]int64, len(queues))
+	lowest := 0
+	for i, queue := range queues {
+		if r != nil && a.Priority > 0 {
+			out[i] = r.ofQueue(queue)
+		}
+		if out[i] < out[lowest] {
+			lowest = i
+		}
+	}
+	of := lowest
+	if waited < firstPass && out[0] > out[lowest] {
+		in := *a
+		in.Queue = queues[0]
+		if first := r.Priority(&in, waited); 2*a.Priority > 2*first-out[0]+out[lowest] { // it is nearer to the first
+			of = 0
+		}
+	}
+	above := a.Priority - out[of]
+	for i := range out {
+		out[i] = max(out[i]+above, min(a.Priority, 1))
+	}
+	return out
 }
 
 // part returns x divided by whole, but at most 1. It returns 0 if whole is 0.
@@ -115,14 +156,24 @@ type Rank struct {
 	Priority int64
 }
 
-// Rank returns a job's rank at an instant. A priority reported by the scheduler takes precedence over one computed by
+// Rank returns a job's rank at an instant; of a job that requested several queues, the best of its ranks there. A
+// priority reported by the scheduler takes precedence over one computed by
 // the rules.
 func (r *Rules) Rank(j *Job, now time.Time) Rank {
-	rank := Rank{Tier: r.tier(j.Queue), Priority: j.Priority}
-	if rank.Priority <= 0 {
-		rank.Priority = r.Priority(&j.Attributes, now.Sub(or(j.Eligible, j.Submit)))
+	a := j.Attributes
+	if a.Priority <= 0 {
+		a.Priority = r.Priority(&a, now.Sub(or(j.Eligible, j.Submit)))
 	}
-	return rank
+	if a.Queues == "" {
+		return Rank{Tier: r.tier(j.Queue), Priority: a.Priority}
+	}
+	var best Rank
+	for i, priority := range r.InEachQueue(&a, j.Updated.Sub(j.Submit)) {
+		if rank := (Rank{r.tier(j.EachQueue()[i]), priority}); i == 0 || rank.Compare(best) < 0 {
+			best = rank
+		}
+	}
+	return best
 }
 
 // Compare orders two ranks. It returns a negative number if a goes before b, and 0 if the ranks are equal.

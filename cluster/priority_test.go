@@ -134,3 +134,37 @@ func TestSortByRank(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestInEachQueue proves which priorities a job has in its queues by the one that Slurm reports. The weights are those
+// of a real Slurm 22.05, which reported 3166 for a new job of short and long, and 2266 after the first pass.
+func TestInEachQueue(t *testing.T) {
+	r := NewRules(&job.Facts{
+		Weights: &job.Weights{Queue: 1000, JobSize: 500, FairShare: 2000},
+		Nodes:   []job.NodeGroup{{Count: 6, Node: job.NodeResources{Procs: 4}}},
+		Queues: []job.QueueFacts{{Name: "short", Factor: 100}, {Name: "medium", Factor: 50},
+			{Name: "long", Factor: 10}},
+	})
+	second, minutes := time.Second, 5*time.Minute
+	for _, c := range []struct {
+		rules    *Rules
+		queues   string
+		priority int64
+		waited   time.Duration
+		want     []int64
+	}{
+		{r, "short,long", 3166, second, []int64{3166, 2266}},
+		{r, "short,long", 2266, second, []int64{3166, 2266}},
+		{r, "short,long", 2266, minutes, []int64{3166, 2266}},
+		{r, "short,long", 3166, minutes, []int64{4066, 3166}}, // its share grew
+		{r, "long,medium", 2266, second, []int64{2266, 2666}},
+		{r, "medium,long,short", 2666, second, []int64{2666, 2266, 3166}},
+		{r, "medium,long,short", 676, minutes, []int64{1076, 676, 1576}},
+		{r, "short,long", 0, second, []int64{0, 0}},
+		{nil, "short,long", 7, second, []int64{7, 7}},
+	} {
+		a := job.Attributes{Queue: c.queues, Queues: c.queues, Procs: 12, Nodes: 3, Priority: c.priority}
+		if got := c.rules.InEachQueue(&a, c.waited); !slices.Equal(got, c.want) {
+			t.Errorf("%s with %d after %v: %v, want %v", c.queues, c.priority, c.waited, got, c.want)
+		}
+	}
+}

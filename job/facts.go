@@ -40,6 +40,8 @@ type Facts struct {
 	Enforced Enforced `json:"enforced,omitzero"`
 	// Version is the version of the scheduler, such as "22.05.8".
 	Version string `json:"version,omitempty"`
+	// Untried is true if waitcast was not tried with Version or a newer one.
+	Untried bool `json:"untried,omitempty"`
 	// Private has Slurm's PrivateData: the kinds of data that are hidden from other users, sorted and separated by
 	// commas, or "none". It is empty if the scheduler does not report it.
 	Private string `json:"private,omitempty"`

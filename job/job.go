@@ -5,6 +5,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -110,6 +111,20 @@ type Attributes struct {
 	// the scheduler's word, and may be set whether the job competes or not. It is empty if there was none. Neither a
 	// later reason nor the start changes it.
 	Settled string `json:",omitempty"`
+	// Queues are the queues that a waiting job requested, separated by commas in the order of the request. The job
+	// starts in one of them; until then it counts in Queue, the first. It is empty if the record has one queue. A later
+	// record of a waiting job with one queue has that queue alone. A job that has started has none.
+	Queues string `json:",omitempty"`
+	// Planned is the start that the scheduler itself expected when it first listed the waiting job.
+	Planned time.Time `json:",omitzero"`
+}
+
+// EachQueue returns the queues in which the job may start: Queues, or else Queue alone.
+func (a *Attributes) EachQueue() []string {
+	if a.Queues == "" {
+		return []string{a.Queue}
+	}
+	return strings.Split(a.Queues, ",")
 }
 
 // MostNamed is the largest number of nodes, of a job or a machine, whose names are kept. On larger machines forecasts
@@ -158,6 +173,8 @@ func (a Attributes) Merge(b Attributes) Attributes {
 	pick(&a.Throttle, b.Throttle)
 	pick(&a.Nice, b.Nice)
 	pick(&a.Settled, b.Settled)
+	pick(&a.Queues, b.Queues)
+	pick(&a.Planned, b.Planned)
 	return a
 }
 
@@ -192,6 +209,8 @@ func (a Attributes) Without(known Attributes) Attributes {
 	drop(&a.Throttle, known.Throttle)
 	drop(&a.Nice, known.Nice)
 	drop(&a.Settled, known.Settled)
+	drop(&a.Queues, known.Queues)
+	drop(&a.Planned, known.Planned)
 	return a
 }
 

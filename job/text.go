@@ -82,7 +82,7 @@ func Stored(text string) string {
 // Stored for one that is read from a store.
 func (ev *Event) EachText(of func(string) string) {
 	for _, text := range [...]*string{&ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.NodeNames,
-		&ev.GPUType, &ev.Reason, &ev.Group, &ev.After, &ev.Settled} {
+		&ev.GPUType, &ev.Reason, &ev.Group, &ev.After, &ev.Settled, &ev.Queues} {
 		if *text != "" {
 			*text = of(*text)
 		}

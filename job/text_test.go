@@ -88,7 +88,7 @@ func TestEachText(t *testing.T) {
 	fill := func(string) string { return "t" }
 	job.EachText(&ev, func(string) string { t.Fatal("an empty text was passed"); return "" })
 	for _, text := range []*string{&ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.NodeNames,
-		&ev.GPUType, &ev.Reason, &ev.Group, &ev.After, &ev.Settled} {
+		&ev.GPUType, &ev.Reason, &ev.Group, &ev.After, &ev.Settled, &ev.Queues} {
 		*text = "s"
 	}
 	same = ev

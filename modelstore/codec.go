@@ -40,6 +40,8 @@ type payload struct {
 	Throttle  int        `json:"c,omitempty"`
 	Nice      int64      `json:"ni,omitempty"`
 	Settled   string     `json:"hs,omitempty"`
+	Queues    string     `json:"qs,omitempty"`
+	Planned   *int64     `json:"tp,omitempty"`
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
@@ -61,7 +63,8 @@ func EncodeEvent(ev *job.Event) ([]byte, error) {
 		Procs: ev.Procs, Nodes: ev.Nodes, Memory: ev.Memory, GPUs: ev.GPUs, GPUType: ev.GPUType, Whole: ev.Whole,
 		NodeNames: ev.NodeNames, TimeLimit: int64(ev.TimeLimit), Tasks: ev.Tasks, Priority: ev.Priority,
 		Reason: ev.Reason, Group: ev.Group, After: ev.After, Throttle: ev.Throttle, Settled: ev.Settled,
-		Nice: ev.Nice, Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
+		Nice: ev.Nice, Queues: ev.Queues, Planned: nanos(ev.Planned),
+		Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
 		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start),
 		End: nanos(ev.Times.End),
 	}
@@ -93,7 +96,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 		Procs: p.Procs, Nodes: p.Nodes, Memory: p.Memory, GPUs: p.GPUs, GPUType: p.GPUType, Whole: p.Whole,
 		NodeNames: p.NodeNames, TimeLimit: time.Duration(p.TimeLimit), Tasks: p.Tasks, Priority: p.Priority,
 		Reason: p.Reason, Group: p.Group, After: p.After, Throttle: p.Throttle, Settled: p.Settled,
-		Nice: p.Nice,
+		Nice: p.Nice, Queues: p.Queues, Planned: instant(p.Planned),
 	}
 	ev.Facts = p.Facts
 	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start),

@@ -18,8 +18,8 @@ import (
 // or one task, whichever is larger. So it starts when there is room for the last task beside all the others. An array
 // with a throttle is different: the request has the size of one task and the number of tasks, and the engine simulates
 // the tasks one by one.
-func rest(j *cluster.Job, tasks, pool int) engine.Request {
-	r := engineRequest(j)
+func (l *ledger) rest(j *cluster.Job, tasks, pool int) engine.Request {
+	r := l.engineRequest(j)
 	if r.Throttle > 0 {
 		r.Tasks = max(1, tasks)
 		return r
@@ -121,7 +121,7 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 		return
 	}
 	whole.Rest = true
-	r := rest(whole.Job, whole.WaitingTasks(), procsOf(s, whole.Job.Queue))
+	r := l.rest(whole.Job, whole.WaitingTasks(), procsOf(s, whole.Job.Queue))
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(whole.Job), Request: r})
 }
 
@@ -135,7 +135,8 @@ func (l *ledger) begun(o *openForecast) {
 	if last {
 		id = restID(o.Job)
 	}
-	l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Learn: !last || o.Last != nil, At: o.Closed})
+	l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Queue: o.Job.Queue,
+		Learn: !last || o.Last != nil, At: o.Closed})
 	l.placeLate(o, id)
 	switch {
 	case o.Part, o.Renamed:

@@ -47,6 +47,8 @@ type engineCommand struct {
 	// reported late; for doUnseen it is the newest time at which the job is known to have waited.
 	Learn bool      `json:"learn,omitempty"`
 	At    time.Time `json:"at,omitzero"`
+	// Queue is set for a start: the queue in which the job runs.
+	Queue string `json:"queue,omitempty"`
 	// Request is set for an update, and for a submission without a scored forecast.
 	Request engine.Request `json:"request,omitzero"`
 	// Hold is the reason for which a job is held.
@@ -102,8 +104,9 @@ func restID(j *cluster.Job) uint64 { return readmodel.EngineID(j) | 1 }
 
 // engineRequest returns the request of a job for the engine. It includes the job's relations to other jobs: its id, its
 // array and its dependencies.
-func engineRequest(j *cluster.Job) engine.Request {
+func (l *ledger) engineRequest(j *cluster.Job) engine.Request {
 	r := readmodel.EngineRequest(&j.Attributes)
+	readmodel.AddQueues(&r, &j.Attributes, j.Updated.Sub(j.Submit), l.rules)
 	r.Name, r.Array, r.Throttle = j.ID, cluster.ArrayOf(j.ID), max(0, j.Throttle)
 	if j.After != job.UnknownAfter {
 		r.After = j.After
@@ -146,6 +149,7 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 	case doSubmit:
 		e.Submit(now, s.ID, s.Request)
 	case doStart:
+		e.StartsIn(now, s.ID, s.Queue)
 		e.Start(math.Min(now, clock(s.At)), s.ID, s.Learn)
 	case doEnd:
 		e.End(now, s.ID)

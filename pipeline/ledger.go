@@ -35,6 +35,7 @@ type openForecast struct {
 // then, the forecast is made when they are known, or once cluster.DetailsGrace has passed since the submission.
 type ledger struct {
 	cluster string
+	rules   *cluster.Rules // of the newest state, see engineRequest
 	feeder  *engineFeeder
 	emit    func(modelstore.Row)
 	levels  []float64
@@ -64,6 +65,7 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 // closeInstant makes the forecasts of the open instant, or postpones them (see late), and passes all changes of that
 // instant to the engine. Call closeInstant and then openInstant before an event that is later than the open instant.
 func (l *ledger) closeInstant(s *cluster.State) {
+	l.rules = s.Rules()
 	l.feeder.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
@@ -84,6 +86,7 @@ func (l *ledger) closeInstant(s *cluster.State) {
 // openInstant begins a later instant. It counts the outcomes of the quantiles that have passed (see
 // accuracy.Decisions), and makes the forecasts of the jobs that have waited too long for their details.
 func (l *ledger) openInstant(at time.Time, s *cluster.State) {
+	l.rules = s.Rules()
 	if l.newestView != nil && at.Sub(l.newestView.At) > viewAgeMax {
 		l.newestView = nil
 	}
@@ -97,7 +100,7 @@ func (l *ledger) make(o *openForecast, s *cluster.State) {
 	now := clock(l.instant)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.feeder.engine.Submit(now, id, r) })
 	if o.Rest && o.Parts > 0 { // some tasks got records of their own at this instant
-		r := rest(o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue))
+		r := l.rest(o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue))
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(o.Job), Request: r})
 	}
 	l.made(o)
@@ -109,12 +112,12 @@ func (l *ledger) make(o *openForecast, s *cluster.State) {
 func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
-		f := submit(readmodel.EngineID(o.Job), l.withBegin(engineRequest(o.Job), o.Job))
+		f := submit(readmodel.EngineID(o.Job), l.withBegin(l.engineRequest(o.Job), o.Job))
 		o.Light = f.Experts == nil && l.feeder.engine.Replaying()
 		o.Answers = []accuracy.Answer{answerIn(s, &f, o.Job)}
 	}
 	if others := o.OtherTasks(); others > 0 {
-		f := submit(restID(o.Job), l.withBegin(rest(o.Job, others, procsOf(s, o.Job.Queue)), o.Job))
+		f := submit(restID(o.Job), l.withBegin(l.rest(o.Job, others, procsOf(s, o.Job.Queue)), o.Job))
 		last := answerIn(s, &f, o.Job)
 		o.Last, o.Rest = &last, true
 	}
@@ -135,6 +138,7 @@ func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity
 func (l *ledger) made(o *openForecast) {
 	o.Made, o.View, o.OnHold = true, nil, o.OnHold || l.submittedOnHold(o)
 	o.Throttled = o.Job.Throttle > 0 && !o.Part && o.OtherTasks() >= o.Job.Throttle
+	o.AddPlan()
 	l.record.Follow(&o.Forecast)
 	if !o.Closed.IsZero() {
 		l.close(o)
@@ -164,7 +168,7 @@ func (l *ledger) complete(o *openForecast, s *cluster.State) {
 // but not its runtime.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
-	o.KeptBeside = keptBeside(o, s)
+	o.KeptBeside = l.keptBeside(o, s)
 	view := o.View.View
 	// If the job has left, earlier jobs that still wait may be the ones that it passed, so they are not added.
 	if o.Closed.IsZero() {
@@ -174,10 +178,10 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 		if id == readmodel.EngineID(o.Job) {
 			return e.SubmitAt(view, submitted, now, id, r)
 		}
-		wide := rest(o.Job, o.OtherTasks()+1, procsOf(s, o.Job.Queue)) // the view does not contain the first task
+		wide := l.rest(o.Job, o.OtherTasks()+1, procsOf(s, o.Job.Queue)) // the view does not contain the first task
 		wide.Begin = r.Begin
 		f := e.SubmitAt(view, submitted, now, id, wide)
-		e.Update(now, id, rest(o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue)))
+		e.Update(now, id, l.rest(o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue)))
 		return f
 	})
 	switch {
@@ -207,7 +211,7 @@ func (l *ledger) expire(s *cluster.State) {
 			l.made(o)
 			continue
 		}
-		request := engineRequest(o.Job)
+		request := l.engineRequest(o.Job)
 		ask := func(procs int) {
 			request.Procs = procs
 			f := o.View.View.Forecast(&request)
@@ -240,13 +244,14 @@ func (l *ledger) guess(o *openForecast, s *cluster.State) {
 		l.silent(o.Job)
 	}
 	if o.Started {
-		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: o.Closed})
+		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Queue: o.Job.Queue, At: o.Closed})
 		l.placeLate(o, id)
 	}
 }
 
 // take applies a change to forecasts and engine; s is the state after the change.
 func (l *ledger) take(c *changes.Change, s *cluster.State) {
+	l.rules = s.Rules()
 	// Pools are usually passed to the engine when the instant ends. After an event of the machine they are passed at
 	// once, because in a quiet cluster an instant may stay open for long.
 	if c.Event.Kind == job.Machine {
@@ -343,23 +348,23 @@ func (l *ledger) unknownJobs() (ids []string) {
 // keptBeside reports whether a limit would keep the job of a forecast from starting while two groups of jobs run: the
 // jobs that ran when it was submitted, and those of BehindUnknown whose size and queue are known now. A user who
 // submits many jobs at once may reach a limit this way.
-func keptBeside(o *openForecast, s *cluster.State) bool {
+func (l *ledger) keptBeside(o *openForecast, s *cluster.State) bool {
 	if len(o.BehindUnknown) == 0 || o.View == nil {
 		return false
 	}
 	var ahead []engine.Request
 	for _, id := range o.BehindUnknown {
 		if j := s.Job(id); j != nil && !j.Guessed() && j.Procs > 0 {
-			ahead = append(ahead, engineRequest(j))
+			ahead = append(ahead, l.engineRequest(j))
 		}
 	}
-	own := engineRequest(o.Job)
+	own := l.engineRequest(o.Job)
 	return o.View.View.KeptBeside(&own, ahead)
 }
 
 // silent passes a job to the engine without a forecast that is scored.
 func (l *ledger) silent(j *cluster.Job) {
-	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: engineRequest(j)})
+	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: l.engineRequest(j)})
 }
 
 // feedBoth feeds a command for both ids that a job may have in the engine. The engine ignores unknown ids.
@@ -398,6 +403,9 @@ func (l *ledger) learn(o *openForecast, c *changes.Change) {
 	j := c.After
 	o.Blocking.Observe(&c.Event, c.Before, j, o.Job.Submit)
 	o.Job = submittedAs(j, o.Job)
+	if o.Made {
+		o.AddPlan()
+	}
 	l.record.Decisions.Update(o.Followed, j.Queue, j.Procs)
 }
 
@@ -415,6 +423,7 @@ func submittedAs(j, forecast *cluster.Job) *cluster.Job {
 
 // share replaces the jobs in a restored ledger by equal jobs of the picture, so that both use the same memory.
 func (l *ledger) share(s *cluster.State) {
+	l.rules = s.Rules()
 	for id, o := range l.open {
 		if j := s.Job(id); j != nil && *j == *o.Job {
 			o.Job = j
@@ -432,12 +441,12 @@ func (l *ledger) update(c *changes.Change, s *cluster.State) {
 		l.learn(o, c)
 		l.completeForecast(o, s)
 	}
-	if before, after := engineRequest(c.Before), engineRequest(c.After); before != after {
+	if before, after := l.engineRequest(c.Before), l.engineRequest(c.After); before != after {
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: readmodel.EngineID(c.After), Request: after})
 	}
 	l.place(c)
 	if o != nil && o.Rest && !o.Part {
-		r := rest(c.After, o.WaitingTasks(), procsOf(s, c.After.Queue))
+		r := l.rest(c.After, o.WaitingTasks(), procsOf(s, c.After.Queue))
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(c.After), Request: r})
 	}
 }
@@ -473,7 +482,7 @@ func (l *ledger) start(c *changes.Change, s *cluster.State) {
 	o, id := l.open[c.Event.ID], readmodel.EngineID(c.After)
 	if o == nil {
 		if !c.Over {
-			l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
+			l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Queue: c.After.Queue, At: c.After.Start})
 		}
 		return
 	}
@@ -481,7 +490,7 @@ func (l *ledger) start(c *changes.Change, s *cluster.State) {
 	entered := o.View == nil // if View is set, the engine gets the job later
 	if o.Part || o.Renamed {
 		l.silent(c.After)
-		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
+		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Queue: c.After.Queue, At: c.After.Start})
 	}
 	l.resolve(o, c.After.Start, true, s)
 	if entered {

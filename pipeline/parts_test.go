@@ -59,6 +59,8 @@ type listed struct {
 	id, user, reason, after string
 	procs                   int
 	submit, eligible, start float64
+	queue                   string  // "a" if empty
+	planned                 float64 // the start that squeue expects for a waiting job, 0 for none
 }
 
 // list passes the output of squeue at a second to the pipeline.
@@ -83,13 +85,17 @@ func (s *slurmStage) compare(second float64, jobs ...listed) []job.Event {
 	}
 	for _, j := range jobs {
 		state, reason, start := "PENDING", j.reason, "N/A"
+		if j.planned > 0 {
+			start = unix(j.planned)
+		}
 		whole, _, _ := strings.Cut(j.id, "_")
 		if reason == "" {
 			whole = strings.ReplaceAll(j.id, "_", "0") // a running task has a number of its own
 			state, reason, start = "RUNNING", "None", unix(j.start)
 		}
 		has := map[string]string{
-			"JobArrayID": j.id, "JobID": whole, "State": state, "Partition": "a", "UserName": j.user, "Account": "lab",
+			"JobArrayID": j.id, "JobID": whole, "State": state, "Partition": cmp.Or(j.queue, "a"),
+			"UserName": j.user, "Account": "lab",
 			"QOS": "normal", "NumCPUs": fmt.Sprint(j.procs), "NumNodes": "1", "TimeLimit": "30:00",
 			"SubmitTime": unix(j.submit), "EligibleTime": unix(j.eligible), "StartTime": start, "EndTime": "N/A",
 			"Reason": reason, "PriorityLong": "1000", "OverSubscribe": "OK", "NumTasks": "1",

@@ -101,10 +101,10 @@ func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 			continue
 		}
 		if o.Part || o.Parts == 0 {
-			copied.Submit(now, readmodel.EngineID(o.Job), engineRequest(o.Job))
+			copied.Submit(now, readmodel.EngineID(o.Job), l.engineRequest(o.Job))
 		}
 		if others := o.OtherTasks(); others > 0 {
-			copied.Submit(now, restID(o.Job), rest(o.Job, others, 0))
+			copied.Submit(now, restID(o.Job), l.rest(o.Job, others, 0))
 		}
 	}
 	l.feeder.preview(copied, now)

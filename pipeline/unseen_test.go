@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/waitcast/waitcast/collector"
@@ -69,5 +70,22 @@ func TestStartsThatTheLogLacks(t *testing.T) {
 	}
 	if c := p.View("c").Counts; c.UnseenStarts != 1 || c.Started != 1 || c.Cancelled != 1 {
 		t.Errorf("counts %+v", c)
+	}
+}
+
+// TestUntriedScheduler proves that a version of the scheduler that is newer than all tried ones is a harmless condition.
+func TestUntriedScheduler(t *testing.T) {
+	for _, untried := range []bool{false, true} {
+		s := newSlurmStage(t, slurmConfig(), &memory{})
+		facts := event(job.Machine, job.MachineID, 0)
+		facts.Facts = &job.Facts{Version: "99.05.1", Untried: untried}
+		s.deliver(s.squeue, facts)
+		found := slices.DeleteFunc(s.pipeline.View("c").Conditions(), func(c readmodel.Condition) bool {
+			return c.Name != readmodel.SchedulerUntried
+		})
+		if (len(found) == 1) != untried ||
+			untried && (!found[0].Harmless() || !strings.Contains(found[0].Reason, "99.05.1")) {
+			t.Errorf("untried %v: %+v", untried, found)
+		}
 	}
 }

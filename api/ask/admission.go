@@ -17,8 +17,39 @@ import (
 )
 
 // fits refuses a request if, by the configuration or the scheduler's facts, it can never start, or not before nodes
-// that are down come back. A bound that was learned from use refuses nothing, see warnings.
+// that are down come back. A bound that was learned from use refuses nothing, see warnings. Of several queues it leaves
+// out those that refuse the request, as long as one is left.
 func fits(v *readmodel.View, req *job.Attributes) error {
+	if req.Queues == "" {
+		return fitsIn(v, req)
+	}
+	var kept []string
+	var refused error
+	for _, queue := range req.EachQueue() {
+		in := *req
+		in.Queue, in.Queues = queue, ""
+		switch err := fitsIn(v, &in); {
+		case err == nil:
+			kept = append(kept, queue)
+		case refused == nil:
+			refused = err
+		}
+	}
+	if kept == nil {
+		return refused
+	}
+	setQueues(req, kept)
+	return nil
+}
+
+// setQueues sets the queues that a request names.
+func setQueues(req *job.Attributes, queues []string) {
+	if req.Queue, req.Queues = queues[0], ""; len(queues) > 1 {
+		req.Queues = strings.Join(queues, ",")
+	}
+}
+
+func fitsIn(v *readmodel.View, req *job.Attributes) error {
 	for _, refuse := range []func(*readmodel.View, *job.Attributes) error{
 		overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes,
 	} {
@@ -457,8 +488,10 @@ func bare(a amount, n int64) string {
 
 // attributes returns the attributes of a job with the given request.
 func attributes(r *job.Request) job.Attributes {
-	return job.Attributes{
-		Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
+	a := job.Attributes{
+		User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
 		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, TimeLimit: r.TimeLimit,
 	}
+	setQueues(&a, strings.Split(r.Queue, ","))
+	return a
 }

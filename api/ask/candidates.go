@@ -84,7 +84,7 @@ func (q *sizeQuery) limit(p *targetQueue, run advice.Law) (time.Duration, error)
 	case r.TimeLimitFactor != 0:
 		return fromSeconds(math.Ceil(r.TimeLimitFactor*median/60-1e-9) * 60), nil
 	}
-	if longest := queueFacts(p.view, p.queue).MaxTime; longest > 0 && median > longest.Seconds() {
+	if longest := p.facts().MaxTime; longest > 0 && median > longest.Seconds() {
 		return 0, &excludedCandidate{overTimeLimit,
 			queueLimitRefusal(p.queue, "a runtime of "+spell(median), "at most "+duration.Format(longest))}
 	}

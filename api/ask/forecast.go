@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -24,7 +25,8 @@ const playedJobs = 300
 
 // forecast returns the engine's forecast and its explanation, see explain. If the engine has no forecast yet, the
 // answer comes from a simulation of strict first come, first served. It returns an error if neither has one, or if the
-// job's size is unknown or larger than the machine.
+// job's size is unknown or larger than the machine. A request to several queues is explained in the one in which it
+// starts soonest.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
@@ -32,6 +34,7 @@ func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attribu
 		r := v.PrioritizedRequest(&request)
 		*out = v.Engine.Forecast(&r)
 	}
+	request.Queue, request.Queues = cmp.Or(out.Queue, request.Queue), ""
 	scene, explained, err := s.explain(v, now, request, out)
 	var cannot *headqueue.CannotSay
 	refused := errors.As(err, &cannot) && (cannot.Reason == headqueue.LargerThanMachine ||

@@ -56,11 +56,11 @@ func (q *sizeQuery) considerate() {
 	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()
 		for name, l := range loads {
-			if p.view.Pool(name) == p.view.Pool(p.queue) {
+			if p.view.Pool(name) == p.view.Pool(p.first) {
 				waiting += l.QueuedJobs
 			}
 		}
-		return advice.Considerate(waiting, p.view.Pool(p.queue).Capacity(cluster.Procs))
+		return advice.Considerate(waiting, p.view.Pool(p.first).Capacity(cluster.Procs))
 	}
 	first := price(&q.targets[0])
 	for i := range q.targets {

@@ -34,6 +34,9 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 	if w.AskedQueue != "" {
 		parts = append(parts, fmt.Sprintf("the jobs of queue %s are counted in queue %s", w.AskedQueue, w.Queue))
 	}
+	if strings.Contains(q.request.Queue, ",") {
+		parts = append(parts, fmt.Sprintf("of the queues %s it starts soonest in %s", q.request.Queue, w.Queue))
+	}
 	if f.Closed {
 		parts = append(parts, "it cannot start while "+outages(scene)+" would interrupt it")
 	}

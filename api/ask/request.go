@@ -1,6 +1,10 @@
 package ask
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
@@ -9,7 +13,8 @@ import (
 
 // WaitRequest is a request for the wait of one job, as received.
 type WaitRequest struct {
-	// Cluster and Queue may be empty if there is only one.
+	// Cluster and Queue may be empty if there is only one. Queue may name several queues, separated by commas: the job
+	// starts in one of them.
 	Cluster, Queue     string
 	Procs, Nodes, GPUs int
 	// GPUType is the type of the GPUs; empty for any type.
@@ -60,14 +65,17 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 		return req, err
 	}
 	if req.Procs == 0 {
-		req.Procs = req.Nodes * int(max(1, v.Pool(req.Queue).Node[cluster.Procs]))
+		first, _, _ := strings.Cut(req.Queue, ",")
+		req.Procs = req.Nodes * int(max(1, v.Pool(first).Node[cluster.Procs]))
 	}
 	a := attributes(&req)
-	return req, fits(v, &a)
+	err := fits(v, &a)
+	req.Queue = cmp.Or(a.Queues, a.Queue)
+	return req, err
 }
 
-// queue finds the requested queue, or the only one if none is named, and stores in req the name under which its jobs
-// are counted. It refuses an unknown queue, and a request without a queue if there are several.
+// queue finds the requested queues, separated by commas, or the only one if none is named, and stores in req the names
+// under which their jobs are counted. It refuses an unknown queue, and a request without a queue if there are several.
 func queue(v *readmodel.View, req *job.Request) error {
 	if req.Queue == "" {
 		names := v.Queues()
@@ -76,5 +84,16 @@ func queue(v *readmodel.View, req *job.Request) error {
 		}
 		req.Queue = names[0]
 	}
-	return FindQueue(v, &req.Queue)
+	var found []string
+	for name := range strings.SplitSeq(req.Queue, ",") {
+		name = strings.TrimSpace(name)
+		if err := FindQueue(v, &name); err != nil {
+			return err
+		}
+		if !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	req.Queue = strings.Join(found, ",")
+	return nil
 }

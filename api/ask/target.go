@@ -1,6 +1,8 @@
 package ask
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -13,7 +15,8 @@ import (
 // targetQueue is a queue to which the job could be submitted.
 type targetQueue struct {
 	view      *readmodel.View
-	queue     string
+	queue     string // the names of several queues have commas between them
+	first     string // the first of the queues
 	requested string // the requested queue, if its jobs are counted under another queue
 	now       time.Time
 	most      int // the queue's present number of processors, 0 if unknown
@@ -40,18 +43,19 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 		return nil, err
 	}
 	p := &targetQueue{view: v, queue: req.Queue, bill: 1}
+	p.first, _, _ = strings.Cut(req.Queue, ",")
 	if name != "" {
 		p.requested = askedQueue(name, req.Queue)
 	}
 	p.now, _, _ = s.AsOf(v)
-	pool := v.Pool(req.Queue)
+	pool := v.Pool(p.first)
 	p.pool = v.Cluster + "/" + pool.Name
-	p.most = pool.Limit(req.Queue, cluster.Procs)
+	p.most = pool.Limit(p.first, cluster.Procs)
 	return p, nil
 }
 
 // facts returns the scheduler's facts about the queue, the zero value if there are none.
-func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
+func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.first) }
 
 // wait returns the distribution of a request's wait, as in GET /v1/wait. The error is a *Refusal if the request cannot
 // be answered.
@@ -63,7 +67,8 @@ func (s *Service) wait(p *targetQueue, req *job.Request) (*waittime.Distribution
 	if p.view.Engine != nil {
 		r := p.view.PrioritizedRequest(&a)
 		if f := p.view.Engine.Forecast(&r); f.Quantiles != nil {
-			pool := p.view.Pool(req.Queue)
+			a.Queue, a.Queues = cmp.Or(f.Queue, a.Queue), ""
+			pool := p.view.Pool(a.Queue)
 			return predictor.NewScene(p.view.Cluster, p.now, pool, a, p.view.Models).Distribution(f.Quantiles)
 		}
 	}

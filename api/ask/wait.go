@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
@@ -44,14 +45,17 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	if err != nil {
 		return wire.Wait{}, forecastRefusal(err)
 	}
-	forecast.Law, _ = v.Models.Law(q.request.Queue, q.request.Procs)
-	out := answer(v, q.request, scene, forecast, now)
+	a = scene.Request
+	forecast.Law, _ = v.Models.Law(a.Queue, a.Procs)
+	request := q.request
+	request.Queue = a.Queue
+	out := answer(v, request, scene, forecast, now)
 	out.AsOf, out.AgeSeconds, out.Stale = s.AsOfInstant(v), age, stale
 	out.StartBy = probabilityBy(forecast.Wait, q.by, now)
 	if q.given.Curve {
 		out.Curve = drawn(forecast.Wait)
 	}
-	if q.given.Queue != "" {
+	if q.given.Queue != "" && !strings.Contains(q.given.Queue, ",") {
 		out.AskedQueue = askedQueue(q.given.Queue, q.request.Queue)
 	}
 	addExperts(&out, learnt)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
@@ -39,6 +40,9 @@ func (s *Service) When(in WhenRequest) (*WhenQuery, error) {
 	req, err := request(v, &in.Wait)
 	if err != nil {
 		return nil, err
+	}
+	if strings.Contains(req.Queue, ",") {
+		return nil, Invalid("queue", "name one queue: the load is forecast by queue")
 	}
 	o := v.Outlook()
 	if o == nil {

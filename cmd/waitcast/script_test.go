@@ -86,7 +86,7 @@ func TestWaitReadsScripts(t *testing.T) {
 		}
 	}
 	if r := runWith(address, "wait", script("both.sh", "#SBATCH -p a,b -n 2 -t 10")); r.code != exitDone ||
-		strings.Join((*asked)["place"], " ") != "a b" {
+		(*asked).Get("queue") != "a,b" {
 		t.Errorf("two partitions: exit %d, asked %v\n%s", r.code, *asked, r.stderr)
 	}
 }

@@ -28,8 +28,9 @@ func newWait(a *app) *cobra.Command {
 			"LIMIT is read as " + duration.AllowedWithUnit +
 			".\nA number alone needs a unit, or the one that " + unitVariable + " names (s, m or h): Slurm and " +
 			"LSF read it as minutes.\n\n" +
-			"With several queues, sizes or time limits, each separated by commas, all combinations are " +
-			"compared: the one that starts soonest comes first.\n\n" +
+			"Several queues, separated by commas, are one job that starts in one of them, as with sbatch -p. " +
+			"With several sizes or time limits,\nor queues of several clusters (CLUSTER:QUEUE), all combinations " +
+			"are compared: the one that starts soonest comes first.\n\n" +
 			"SCRIPT is a batch script (- for standard input). Its #SBATCH, #PBS, #$ or #BSUB lines are the " +
 			"request. The OPTIONS that sbatch,\n" +
 			"qsub or bsub would get override them, as SBATCH_* in the environment do; the flags here override " +
@@ -65,7 +66,7 @@ func newWait(a *app) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVarP(&request.Queue, "queue", "q", "",
-		"queue or partition, several separated by commas (required without a script)")
+		"queue or partition; several, separated by commas, are one job (required without a script)")
 	flags.VarP(&compare.procs, "procs", "n",
 		"number of processors, several as 4,8,16, 4..64 or 4-9 (required without a script)")
 	flags.VarP(&compare.limits, "time", "t", "time limit, several separated by commas (required without a script)")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,9 +123,10 @@ func (w *whatIf) flags(flags *pflag.FlagSet) {
 }
 
 // several reports whether there is more than one combination, or whether the runtime is given, which only a comparison
-// uses.
+// uses. Several queues of one cluster are one job; queues of several clusters are compared.
 func (w *whatIf) several(queues string) bool {
-	return len(w.procs) > 1 || len(w.limits.all) > 1 || strings.Contains(queues, ",") ||
+	ofClusters := strings.Contains(queues, ",") && strings.Contains(queues, ":")
+	return len(w.procs) > 1 || len(w.limits.all) > 1 || ofClusters ||
 		w.runtime+w.amdahl+w.downey+w.history != ""
 }
 
@@ -139,8 +141,10 @@ func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *what
 	question := &wire.WaitsRequest{Procs: w.procs, Nodes: r.Nodes, GPUs: r.GPUs, User: r.User,
 		Account: r.Account, QOS: r.QOS, By: by}
 	var err error
-	if question.Places, err = places(r.Queue, cluster); err != nil {
-		return err
+	if question.Places = []wire.Place{{Cluster: cluster, Queue: r.Queue}}; strings.Contains(r.Queue, ":") {
+		if question.Places, err = places(r.Queue, cluster); err != nil {
+			return err
+		}
 	}
 	if question.Runtime, err = runtimeOf(w.runtime, w.amdahl, w.downey, w.history); err != nil {
 		return err
@@ -237,6 +241,8 @@ func checkWait(r job.Request, timeout time.Duration) error {
 	switch {
 	case r.Queue == "":
 		return console.NewUsageError("--queue is empty")
+	case slices.Contains(strings.Split(r.Queue, ","), ""):
+		return console.NewUsageError("--queue has an empty name")
 	case r.Procs < 1:
 		return console.NewUsageError("--procs must be 1 or more")
 	case r.Nodes < 0:

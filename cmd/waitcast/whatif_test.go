@@ -27,20 +27,21 @@ func cannedWaits() wire.Waits {
 	return wire.Waits{
 		RankedBy: "start", AsOf: at, AgeSeconds: 3,
 		Advice:     []string{"ask for 3 h instead of 7 d and start about 14 h sooner"},
-		Candidates: []wire.WaitCandidate{candidate("b", 8, 10_800, 1800), candidate("a", 8, 604_800, 52_200)},
+		Candidates: []wire.WaitCandidate{candidate("a,b", 8, 10_800, 1800), candidate("a,b", 8, 604_800, 52_200)},
 	}
 }
 
 const cannedWaitsText = `Advice          ask for 3 h instead of 7 d and start about 14 h sooner
 
 procs  queue  limit  wait         8 of 10 cases           in 10 min  start      best
-8      b      3 h    30 min       15 min to 1 h        50 %       Mon 13:30  70 %
-8      a      7 d    14 h 30 min  7 h 15 min to 1 d 05 h  50 %       Tue 03:30  70 %
+8      a,b    3 h    30 min       15 min to 1 h        50 %       Mon 13:30  70 %
+8      a,b    7 d    14 h 30 min  7 h 15 min to 1 d 05 h  50 %       Tue 03:30  70 %
 
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestWaitCompares proves that one request covers several queues, sizes or limits, and checks the text for people.
+// TestWaitCompares proves that one request covers several sizes or limits, that several queues of one cluster are one
+// job, and those of several clusters are compared. It checks the text for people.
 func TestWaitCompares(t *testing.T) {
 	var asked wire.WaitsRequest
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +64,12 @@ func TestWaitCompares(t *testing.T) {
 	}
 	if !slices.Equal(asked.Procs, []int{4, 8, 16}) || !slices.Equal(asked.TimeLimits, []string{"3h", "7d"}) ||
 		asked.User != "me" || asked.Memory == "" ||
-		!slices.Equal(asked.Places, []wire.Place{{Queue: "a"}, {Queue: "b"}}) || asked.Runtime != nil {
+		!slices.Equal(asked.Places, []wire.Place{{Queue: "a,b"}}) || asked.Runtime != nil {
 		t.Errorf("asked %+v", asked)
+	}
+	if r := runWith(server.URL, "wait", "-q", "x:a,y:b", "-n", "4", "-t", "3h"); r.code != exitDone ||
+		!slices.Equal(asked.Places, []wire.Place{{Cluster: "x", Queue: "a"}, {Cluster: "y", Queue: "b"}}) {
+		t.Errorf("exit %d, %s; asked %+v", r.code, r.stderr, asked)
 	}
 	if r := runWith(server.URL, "wait", "-q", "a", "-n", "4", "-t", "3h", "--amdahl", "0,1h",
 		"--json"); r.code != exitDone || asked.Runtime == nil || !strings.HasPrefix(r.stdout, `{"ranked_by"`) {

@@ -225,7 +225,8 @@ func (f *Facts) facts(asked time.Time) *job.Facts {
 	}
 	facts := &job.Facts{
 		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights,
-		Version: f.general.version, Enforced: f.general.enforced, Preemption: f.general.preemption,
+		Version: f.general.version, Untried: Newer(f.general.version),
+		Enforced: f.general.enforced, Preemption: f.general.preemption,
 		QOSs: f.qos.names, QOSRules: f.qos.rules, Accounts: f.assoc.accounts, Associations: f.assoc.list,
 		Shares: f.shares.users, AccountShares: f.shares.accounts, SharesAt: f.shares.at, Private: f.general.private,
 	}

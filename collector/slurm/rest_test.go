@@ -159,7 +159,7 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 		shows      shown
 		old, newer string
 	}{
-		{"waiting", shown{id: "5", submit: 10},
+		{"waiting", shown{id: "5", submit: 10, start: 90},
 			`"job_id":5,"array_job_id":0,"array_task_id":null,"job_state":"PENDING","state_reason":"Priority",` +
 				times(unix+90, 0),
 			`"job_id":5,"array_job_id":` + number(0) + `,"array_task_id":` + none +

@@ -3,6 +3,7 @@ package slurm
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -199,6 +200,9 @@ func (c *comparison) row(r *row) {
 	if r.phase == waiting && live.Start.IsZero() {
 		r.settled = c.settles(r, live.Settled)
 	}
+	if !live.Planned.IsZero() || c.at.Sub(r.Submit) > plannedWithin {
+		r.Planned = time.Time{}
+	}
 	if known {
 		c.known(r, &live)
 		c.switches(r, &live)
@@ -308,7 +312,7 @@ func (c *comparison) known(r *row, live *Live) {
 		news.Tasks, news.Priority = 0, 0
 	}
 	if r.phase == waiting && live.Start.IsZero() {
-		news.Settled = r.settled
+		news.Settled, news.Planned = r.settled, r.Planned
 	}
 	held := r.phase == waiting && r.blocked && live.Start.IsZero()
 	news.ID, news.Time, news.Cluster, news.Live = r.id, c.at, c.cfg.Options.Cluster, !c.first
@@ -397,6 +401,9 @@ func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	better(&ev.Queue, r.Queue, live.Queue)
 	if r.phase == waiting && slices.Contains(r.queues, live.Queue) {
 		ev.Queue = ""
+	}
+	if r.phase == waiting && (r.Queues != "" || live.Queues != "") {
+		better(&ev.Queues, strings.Join(r.queues, ","), live.Queues)
 	}
 	better(&ev.User, r.User, live.User)
 	better(&ev.Account, r.Account, live.Account)

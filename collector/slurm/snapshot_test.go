@@ -391,11 +391,56 @@ func TestSnapshotAttributes(t *testing.T) {
 		Updated: at(15), Attributes: job.Attributes{
 			Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute +
 				4*time.Second,
-			Memory: 4 << 30, GPUs: 3, Whole: true, Priority: 77, Reason: "Dependency",
+			Memory: 4 << 30, GPUs: 3, Whole: true, Priority: 77, Reason: "Dependency", Queues: "short,medium",
 		},
 	}
 	if d := cmp.Diff(want, j); d != "" {
 		t.Errorf("-want +got: %s", d)
+	}
+}
+
+// TestSnapshotQueues proves that a waiting job has all the queues that it requested, and counts in the first of them;
+// that it loses them when it is moved to one queue, and when it starts in the queue that squeue then shows.
+func TestSnapshotQueues(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 11))
+	both := []shown{{id: "5", queue: "short,medium", submit: 10}, {id: "6", queue: "short,medium", submit: 11}}
+	moved := []shown{{id: "5", queue: "long", submit: 10},
+		{id: "6", queue: "medium", state: "RUNNING", submit: 11, start: 40}}
+	for _, step := range []struct {
+		at                      int64
+		jobs                    []shown
+		queue5, all5, q6, both6 string
+	}{
+		{15, both, "short", "short,medium", "short", "short,medium"},
+		{30, both, "short", "short,medium", "short", "short,medium"},
+		{45, moved, "long", "long", "medium", ""},
+	} {
+		changes := s.snap(step.at, step.jobs...)
+		if step.at == 30 && changes != "" {
+			t.Errorf("a listing without news has the changes %q", changes)
+		}
+		a, b := s.state.Job("5"), s.state.Job("6")
+		if a.Queue != step.queue5 || a.Queues != step.all5 || b.Queue != step.q6 || b.Queues != step.both6 {
+			t.Errorf("at %d: %q of %q and %q of %q", step.at, a.Queue, a.Queues, b.Queue, b.Queues)
+		}
+	}
+}
+
+// TestSnapshotPlanned proves that the first start that squeue expects within a minute of the submission is kept, also
+// when the job starts, and no later one.
+func TestSnapshotPlanned(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 10))
+	s.snap(15, shown{id: "5", submit: 10}, shown{id: "6", submit: 10})
+	s.snap(30, shown{id: "5", submit: 10, start: 400}, shown{id: "6", submit: 10})
+	s.snap(90, shown{id: "5", submit: 10, start: 500}, shown{id: "6", submit: 10, start: 500})
+	s.snap(110, shown{id: "5", state: "RUNNING", submit: 10, start: 100}, shown{id: "6", submit: 10, start: 500})
+	if j := s.state.Job("5"); !j.Planned.Equal(at(400)) || !j.Running() {
+		t.Errorf("planned for %v", j.Planned)
+	}
+	if j := s.state.Job("6"); !j.Planned.IsZero() {
+		t.Errorf("a later plan for %v is kept", j.Planned)
 	}
 }
 

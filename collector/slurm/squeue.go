@@ -219,6 +219,9 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	for name := range bytes.SplitSeq(fields[3], []byte(",")) {
 		r.queues = append(r.queues, p.names.Of(name))
 	}
+	if r.phase == waiting && len(r.queues) > 1 {
+		r.Queues = strings.Join(r.queues, ",")
+	}
 	r.Queue, r.User, r.Account, r.QOS = r.queues[0], p.known(fields[4]), p.known(fields[5]), p.known(fields[6])
 	r.reason = p.known(fields[14])
 	if err := p.sizes(&r, fields[7], fields[8], fields[9]); err != nil {
@@ -388,7 +391,11 @@ func squeueLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// instants reads the times of a row. A waiting job's StartTime is Slurm's own forecast and is ignored.
+// plannedWithin is how long after a submission Slurm's own forecast counts as its first. Its backfill scheduler, which
+// makes the forecast, runs every half minute by default.
+const plannedWithin = time.Minute
+
+// instants reads the times of a row. A waiting job's StartTime is Slurm's own forecast.
 func (p *squeueParser) instants(r *row, state string, f [][]byte) (err error) {
 	if r.Submit, err = p.when("SubmitTime", f[0]); err != nil {
 		return err
@@ -399,7 +406,11 @@ func (p *squeueParser) instants(r *row, state string, f [][]byte) (err error) {
 	if r.Eligible, err = p.when("EligibleTime", f[1]); err != nil {
 		return err
 	}
-	if r.phase == waiting || r.phase == leaving {
+	if r.phase == waiting {
+		r.Planned, err = p.when("StartTime", f[2])
+		return err
+	}
+	if r.phase == leaving {
 		return nil
 	}
 	if r.Times.Start, err = p.when("StartTime", f[2]); err != nil {

@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -82,6 +83,24 @@ func (f *Forecast) Scored() Answer {
 		return Answer{Reason: ReasonUnknownTasks}
 	}
 	return answerFor(f.Answers, f.Job.Procs)
+}
+
+// SlurmPlan is the method whose forecast is the start that Slurm itself expected (job.Attributes.Planned).
+const SlurmPlan = "slurm"
+
+// AddPlan adds SlurmPlan to the methods beside the forecast of a single job, if Slurm expected a start.
+func (f *Forecast) AddPlan() {
+	if f.Job.Planned.IsZero() || len(f.Answers) != 1 || f.Last != nil || f.Part || f.Parts > 0 {
+		return
+	}
+	a := &f.Answers[0]
+	isPlan := func(p modelstore.Peer) bool { return p.Method == SlurmPlan }
+	if a.Quantiles == nil || slices.ContainsFunc(a.Peers, isPlan) {
+		return
+	}
+	wait := math.Max(0, f.Job.Planned.Sub(f.Job.Submit).Seconds())
+	a.Peers = append(slices.Clip(a.Peers),
+		modelstore.Peer{Method: SlurmPlan, Quantiles: slices.Repeat([]float64{wait}, len(a.Quantiles))})
 }
 
 // Waiting returns the forecast of a waiting job as far as it is known. ok is false if there is no forecast yet, or if

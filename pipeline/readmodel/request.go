@@ -25,6 +25,22 @@ func EngineRequest(a *job.Attributes) engine.Request {
 	}
 }
 
+// AddQueues adds to a request the queues that it names, if there are several (Attributes.Queues), with its priority in
+// each by the scheduler's rules; nil means that there are none. waited is as in Rules.InEachQueue.
+func AddQueues(r *engine.Request, a *job.Attributes, waited time.Duration, rules *cluster.Rules) {
+	if a.Queues == "" {
+		return
+	}
+	names := a.EachQueue()
+	priorities := rules.InEachQueue(a, waited)
+	own := priorities[max(0, slices.Index(names, a.Queue))]
+	places := make([]engine.Place, len(names))
+	for i, name := range names {
+		places[i] = engine.Place{Queue: name, Above: priorities[i] - own}
+	}
+	r.Priority, r.Queues = float64(own), engine.JoinPlaces(places)
+}
+
 // BeginTime returns the time before which a held job must not start, as known at the instant at; zero for none. That is
 // the job's eligible time, if it is after the submission and the reason in the listing is BeginTime. If the reason is a
 // limit, the scheduler may have noticed the limit first; so the eligible time also counts if it is after at. With other
@@ -50,6 +66,11 @@ func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	}
 	if r.Priority == 0 && v.Rules != nil {
 		r.Priority = float64(max(1, v.Rules.Priority(a, 0)+v.beyondRules(a)))
+	}
+	if a.Queues != "" {
+		in := *a
+		in.Priority = int64(r.Priority)
+		AddQueues(&r, &in, 0, v.Rules)
 	}
 	return r
 }

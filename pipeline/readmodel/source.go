@@ -48,6 +48,8 @@ const (
 	// SourceStandby: a log cannot be read, but it belongs to one of several servers that write in turn, and the log of
 	// another server is followed. This is harmless.
 	SourceStandby ConditionName = "source_standby"
+	// SchedulerUntried: the scheduler is newer than all versions that waitcast was tried with. This is harmless.
+	SchedulerUntried ConditionName = "scheduler_untried"
 	// SourceReading: the end of a log was not reached yet since the start of the process.
 	SourceReading ConditionName = "source_reading"
 	// NothingRead: no record of any cluster was read yet, so there are no forecasts. Only a daemon that is not ready
@@ -131,7 +133,7 @@ func (c Condition) HidesSource() bool {
 }
 
 // Harmless reports whether the daemon does all of its work despite the condition.
-func (c Condition) Harmless() bool { return c.Name == SourceStandby }
+func (c Condition) Harmless() bool { return c.Name == SourceStandby || c.Name == SchedulerUntried }
 
 // startsUnseen returns the condition StartsUnseen of a cluster, nil if it has none. The start of a job that has just
 // ended is missing for a moment if a source has it, see cluster.Job.Over.

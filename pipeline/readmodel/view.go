@@ -281,6 +281,12 @@ func (v *View) Conditions() []Condition {
 	if c := v.startsUnseen(); c != nil {
 		out = append(out, *c)
 	}
+	if v.Facts != nil && v.Facts.Untried && len(v.Sources) > 0 {
+		out = append(out, Condition{Name: SchedulerUntried, Cluster: v.Cluster, Since: v.Sources[0].Since,
+			Reason: "version " + v.Facts.Version + " of the scheduler is newer than all that waitcast was tried with: " +
+				"compare a few waits with its accounting, and report differences at " +
+				"https://github.com/waitcast/waitcast/issues"})
+	}
 	if c := v.Teaching.condition(); c != nil {
 		c.Cluster = v.Cluster
 		out = append(out, *c)

@@ -9,6 +9,12 @@ import (
 // Request is the request of a job (track.Request).
 type Request = track.Request
 
+// Place is one of several queues in which a job may start (track.Place).
+type Place = track.Place
+
+// JoinPlaces returns the form of places in Request.Queues (track.JoinPlaces).
+func JoinPlaces(places []Place) string { return track.JoinPlaces(places) }
+
 // Hold is the known reason why a job does not compete (track.Hold).
 type Hold = track.Hold
 

@@ -17,7 +17,7 @@ import (
 const (
 	kind     = "engine"
 	viewKind = "view"
-	version  = 25
+	version  = 26
 )
 
 // MarshalBinary saves the engine. Equal histories give equal bytes. It waits for a background simulation. A running

@@ -219,6 +219,8 @@ type Forecast struct {
 	// processors may run short. NoRoom is true if two things hold: the simulation places jobs on nodes, and the request
 	// would not start at once if all jobs ran to their time limits.
 	Nodes, NoRoom bool
+	// Queue is the queue in which a request to several queues starts soonest, by the medians; empty if it is to one.
+	Queue string
 }
 
 // pendingForecast is the forecast made at a submission. Only its track.PendingForecast is kept until the wait is known.
@@ -227,6 +229,8 @@ type pendingForecast struct {
 	track.PendingForecast
 	learnt   []float64 // quantiles for learning, which may be lower than the served ones, see notBefore
 	features expertFeatures
+	// simulated is the simulation; nil if there is none.
+	simulated *pools.Simulated
 }
 
 // Close waits for background work, and ends a training. Afterwards the engine can only be saved.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -44,11 +45,11 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	e.Lost(now, id)
 	now = e.tick(now)
 	r = r.Clean()
-	if e.submitInPlan(now, now, id, r, func() *View { return e.queueView(now, r.Queue) }) {
+	if e.submitInPlan(now, now, id, r, func() *View { return e.requestView(now, &r) }) {
 		return Forecast{}
 	}
 	e.ensemble.Advance(now)
-	v := e.queueView(now, r.Queue)
+	v := e.requestView(now, &r)
 	g := v.forecast(&r, &e.scratch, e.ensemble.Current())
 	g.keepRow(&e.scratch)
 	e.enter(now, now, id, r, g)
@@ -139,7 +140,8 @@ func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pe
 // follow keeps a forecast until its outcome is known.
 func (e *Engine) follow(j *track.Job, g *pendingForecast) {
 	if g.Quantiles != nil {
-		e.ensemble.Served(j.ID, j.Submit, correction.Job{Queue: j.Queue, User: j.User}, g.Combined, g.learnt)
+		e.ensemble.Served(j.ID, j.Submit, correction.Job{Queue: cmp.Or(g.Queue, j.Queue), User: j.User},
+			g.Combined, g.learnt)
 	}
 	g.Said = logAll(g.learnt)
 	pending := g.PendingForecast // a copy, so that the rest of the forecast is freed
@@ -205,6 +207,15 @@ func (e *Engine) Release(now float64, id uint64) {
 	if j := e.tracker.Jobs[id]; j != nil && j.State == track.Held {
 		e.compete(now, j)
 		e.done(e.pools.At(j.QueueState))
+	}
+}
+
+// StartsIn records the queue in which a waiting job is about to start, if it requested several.
+func (e *Engine) StartsIn(now float64, id uint64, queue string) {
+	if j := e.tracker.Jobs[id]; j != nil && j.Waits() && j.Queues != "" {
+		r := j.Request
+		r.Queue, r.Queues = queue, ""
+		e.Update(now, id, r)
 	}
 }
 

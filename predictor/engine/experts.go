@@ -38,9 +38,10 @@ type scratch struct {
 // forget drops the request, which refers to facts of its view.
 func (c *scratch) forget() { c.request, c.ranked = resolvedRequest{}, pools.RankedRequest{} }
 
-// forecast returns the forecasts of all experts for a request, and their combination, which w weights and corrects. The
-// row of features stays in the scratch memory, see keepRow.
-func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
+// forecastIn is forecast for a request to one queue. simulated replaces the simulation of the request, unless it is
+// nil.
+func (v *View) forecastIn(r *track.Request, simulated *pools.Simulated, c *scratch,
+	w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r, &c.request), unasked()
 	defer c.forget()
 	var downey panics.Group
@@ -51,7 +52,7 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	}
 	v.addBounds(j, g)
 	v.addRecent(j, g)
-	v.addSimulation(j, g, c)
+	v.addSimulation(j, simulated, g, c)
 	v.addCorrected(g)
 	downey.Wait()
 	c.row = v.row(j, &g.features, c)
@@ -86,20 +87,6 @@ func unasked() *pendingForecast {
 // of CTC, SDSC-SP2 and LANL, trees trained on data with two thirds of such rows were as good as trees trained on rows
 // of 24 futures.
 const rowReplicas = 8
-
-// rowOf returns the row of features of a request, and the answers of the experts that the features need. It makes no
-// forecast.
-func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
-	j, g := v.resolve(r, &c.request), unasked()
-	defer c.forget()
-	c.Replicas = rowReplicas
-	defer func() { c.Replicas = 0 }()
-	v.addBounds(j, g)
-	v.addSimulation(j, g, c)
-	c.row = v.row(j, &g.features, c)
-	g.keepRow(c)
-	return g
-}
 
 // keepRow copies the row of features from the scratch memory into the forecast.
 func (g *pendingForecast) keepRow(c *scratch) {
@@ -219,15 +206,18 @@ func (v *View) addRecent(j *resolvedRequest, g *pendingForecast) {
 }
 
 // addSimulation counts the jobs ahead and the free processors. It then simulates the pool, or looks up the simulation
-// of a large one, and adds the quantiles and the other results, if there are any.
-func (v *View) addSimulation(j *resolvedRequest, g *pendingForecast, c *scratch) {
+// of a large one, and adds the quantiles and the other results, if there are any. s replaces the simulation unless it
+// is nil.
+func (v *View) addSimulation(j *resolvedRequest, s *pools.Simulated, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
 	ranked := j.ranked(&c.ranked)
 	room := f.Count(v.Instant, ranked)
 	g.JobsAhead, g.ProcsAhead, g.Free, g.Needed = room.JobsAhead, room.ProcsAhead, room.Free, room.Needed
-	var s *pools.Simulated
-	s, g.SimulationAge = f.Ask(v.Instant, v.Levels, ranked, v.memo, &c.Scratch)
-	if s == nil {
+	own, age := f.Ask(v.Instant, v.Levels, ranked, v.memo, &c.Scratch)
+	if g.SimulationAge = age; s == nil {
+		s = own
+	}
+	if g.simulated = s; s == nil {
 		return
 	}
 	g.Experts[ensemble.Simulation], g.features.simulated = slices.Clone(s.Quantiles), s.Features

@@ -99,6 +99,7 @@ func requests() *rapid.Generator[track.Request] {
 				Draw(t, "after"),
 			Throttle: rapid.SampledFrom([]int{0, 0, 1, 2, -7, math.MaxInt}).Draw(t, "throttle"),
 			Tasks:    rapid.SampledFrom([]int{0, 0, 1, 5, 300, -7, math.MaxInt}).Draw(t, "tasks"),
+			Queues:   rapid.SampledFrom([]string{"", "", "a:0,b:-70", "b:5,c:0", "a", ":,:", "a:0"}).Draw(t, "queues"),
 		}
 	})
 }

@@ -170,13 +170,17 @@ func (e *Engine) View(now float64) *View {
 	return v
 }
 
-// queueView returns baseView with the pool of one queue only, or with the whole machine if that pool is unknown.
-func (e *Engine) queueView(now float64, queue string) *View {
+// requestView returns baseView with the pools of a request's queues only, and with the whole machine if one of these
+// pools is unknown.
+func (e *Engine) requestView(now float64, r *track.Request) *View {
 	v := e.baseView(now)
-	if p := e.pools.Of[queue]; p != nil {
-		v.pools = map[string]*pools.Facts{queue: e.pools.Freeze(p)}
-	} else {
-		v.whole = e.pools.Freeze(nil)
+	v.pools = map[string]*pools.Facts{}
+	for _, place := range append(r.Places(), track.Place{Queue: r.Queue}) {
+		if p := e.pools.Of[place.Queue]; p != nil {
+			v.pools[place.Queue] = e.pools.Freeze(p)
+		} else {
+			v.whole = e.pools.Freeze(nil)
+		}
 	}
 	return v
 }

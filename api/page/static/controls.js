@@ -34,7 +34,7 @@ export function makeContext(page, set) {
     rules: (state) => queues(state.cluster).find((q) => q.name === state.queue)?.rules?.words ?? [],
     queueSelect(all) {
       const load = (q) => `${q.name} (${q.running_jobs} run, ${q.queued_jobs} wait)`;
-      const options = () => [...(all ? [["", "all queues"]] : []), ...queues(page.state.cluster).map((q) => [q.name, load(q)])];
+      const options = () => [...(all ? [["", "all queues"]] : []), ...queues(page.state.cluster).map((q) => [q.name, load(q)]), ...((page.state.queue ?? "").includes(",") ? [[page.state.queue, page.state.queue]] : [])];
       return select("queue", "Queue", options(), (v) => set({ queue: v || undefined, offset: undefined }, false));
     },
     choice: (name, text, options) => select(name, text, options, (v) => set({ [name]: v || undefined }, false)),

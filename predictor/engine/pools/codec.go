@@ -155,6 +155,7 @@ func codeJob(s *codec.Codec, j *Member) {
 	s.Finite(&j.Start, &j.Limit, &j.Submit, &j.Expected)
 	track.CodeLaw(s, &j.Law)
 	s.Text(&j.Queue)
+	codec.List(s, &j.also, func(name *string) { s.Text(name) })
 	s.Finite(&j.use.Value, &j.use.Last)
 	s.Single(&j.queueWait)
 	codec.Number(s, &j.own)

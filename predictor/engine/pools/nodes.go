@@ -169,6 +169,21 @@ func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *fo
 	return d
 }
 
+// widen returns the needs d of a job, which may also use the nodes that other allows. Either may be nil, see needs.
+func (n *Nodes) widen(d, other *forward.Needs) *forward.Needs {
+	if d == nil {
+		return nil
+	}
+	wide := *d
+	if wide.Classes = n.every(); other != nil {
+		wide.Classes = d.Classes | other.Classes
+	}
+	if wide == (forward.Needs{Classes: n.every()}) {
+		return nil
+	}
+	return &wide
+}
+
 // every returns the set of all groups, a bit for each.
 func (n *Nodes) every() uint64 { return ^uint64(0) >> (64 - len(n.Groups)) }
 
@@ -267,6 +282,9 @@ func (f *Facts) findNeeds(n *Nodes) {
 	for i := range f.queued {
 		w := &f.queued[i]
 		w.needs = n.needs(w.Queue, w.Procs, &w.asks, false)
+		for _, queue := range w.also {
+			w.needs = n.widen(w.needs, n.needs(queue, w.Procs, &w.asks, false))
+		}
 		f.nodes.binds = f.nodes.binds || n.bindsOf(w.needs, w.Procs)
 		f.nodes.memory = f.nodes.memory || w.needs != nil && w.needs.Memory > 0
 	}

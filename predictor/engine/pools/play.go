@@ -55,6 +55,7 @@ type Member struct {
 	Expected     float64 // expected runtime at the submission, in seconds
 	Law          *track.Law
 	Queue        string
+	also         []string // further queues of the pool in which the job may start
 	// queueWait, own and use are further inputs of the order of starts, see rules.Job.
 	queueWait float32
 	own       int32 // number of waiting jobs of the same user ahead
@@ -144,6 +145,7 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	for _, w := range m.tracker.Line.Waiting() {
 		if p == nil || m.At(w.QueueState) == p {
 			j := f.member(w)
+			m.addPlaces(p, f, &j, &w.Request)
 			j.own, j.owner = own[j.group], m.projection.owner(&w.Request)
 			f.Waiting = append(f.Waiting, j)
 			own[j.group]++
@@ -189,6 +191,7 @@ func (m *Machine) addKept(p *Pool, f *Facts) {
 			f.queued = slices.Clone(f.Waiting)
 		}
 		j := f.member(w)
+		m.addPlaces(p, f, &j, &w.Request)
 		j.after, j.owner = after, m.projection.owner(&w.Request)
 		f.queued = append(f.queued, j)
 		chain.add(w)
@@ -210,6 +213,19 @@ func (f *Facts) member(w *track.Job) Member {
 		queueWait: queueWait(w.QueueState.Recent.Slow.Value()), use: u.Use, eligible: w.Hold.Until, bounds: w.Bounds,
 		tasks: w.Tasks, name: w.Name, array: w.Array, belongs: belongsOf(&w.Request), asks: w.NodeAsks(),
 		reported: w.Prioritized}
+}
+
+// addPlaces adds to a member of a pool the further queues of the pool in which the job may start. The job competes at
+// the best of its ranks in them. A nil pool means the whole machine.
+func (m *Machine) addPlaces(p *Pool, f *Facts, j *Member, r *track.Request) {
+	for _, place := range r.Places() {
+		if place.Queue == r.Queue || p != nil && m.Of[place.Queue] != p {
+			continue
+		}
+		in := r.In(place)
+		j.also = append(j.also, place.Queue)
+		j.rank = min(j.rank, f.rankOf(&in))
+	}
 }
 
 // fit makes simulations of the pool use a fitted priority, unless it is nil or the policy is configured.
@@ -413,8 +429,10 @@ func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scra
 		}
 		c.waits = append(c.waits, wait)
 	}
+	byFuture := slices.Clone(c.waits)
 	slices.Sort(c.waits)
 	s := summarize(c.waits, plan, levels)
+	s.Waits = byFuture
 	if len(r.Bounds) > 0 || r.After != "" {
 		s.Blocked, s.Shares = blockedQuantiles(futures, levels), blockedShares(futures)
 		s.KeptSoon = keptSoon(futures)

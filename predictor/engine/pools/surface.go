@@ -35,6 +35,17 @@ type Simulated struct {
 	Nodes bool
 	// NoRoom is true if jobs are placed on nodes, and the request would not start now by the plan.
 	NoRoom bool
+	// Waits are the waits in seconds by future; nil if unknown. Two results for one instant, with the same number of
+	// futures, are of the same futures.
+	Waits []float64
+}
+
+// WithWaits returns the result with the quantiles and features of other waits.
+func (s *Simulated) WithWaits(waits, levels []float64) *Simulated {
+	out := *s
+	of := summarize(slices.Sorted(slices.Values(waits)), s.Plan, levels)
+	out.Quantiles, out.Features, out.Waits = of.Quantiles, of.Features, waits
+	return &out
 }
 
 // summarize computes the result from the sorted waits of all futures. The features are quantiles at 0.1, 0.35, 0.5 and
@@ -115,6 +126,7 @@ func (t *waitSurface) find(r *track.Request) *Simulated {
 	for l := range s.Features {
 		s.Features[l] = float64(cell[t.levels+l])
 	}
+	s.Waits = t.waitsByFuture(r, nil)
 	return s
 }
 

@@ -26,7 +26,7 @@ func codeRequest(s *codec.Codec, r *Request) {
 	s.Int(&r.Nodes, &r.GPUs)
 	s.Signed(&r.Memory)
 	s.Flag(&r.Whole)
-	s.Text(&r.Group, &r.Name, &r.Array, &r.After)
+	s.Text(&r.Group, &r.Name, &r.Array, &r.After, &r.Queues)
 	s.Int(&r.Throttle, &r.Tasks)
 	if s.Reading && r.Procs > 0 && *r != r.Clean() {
 		s.Fail()

@@ -39,6 +39,9 @@ type Request struct {
 	// tasks of this size that the request stands for; 0 means 1. The wait of the request is the wait of the last
 	// task.
 	Throttle, Tasks int
+	// Queues are the queues in which the job may start, if it requested several (see JoinPlaces); otherwise empty.
+	// Queue is one of them.
+	Queues string
 	// Begin is the instant before which the job may not start, 0 for none. Only forecasts use it. A waiting job has
 	// this instant in its Hold.
 	Begin float64
@@ -55,11 +58,11 @@ func (r *Request) Delay(at float64) float64 {
 // mostAfter is the maximum length of Request.After in bytes. A longer text is ignored.
 const mostAfter = 1 << 14
 
-// kin returns the request without the fields that belong to a single job or array: names, dependencies, throttle, tasks
-// and begin time.
+// kin returns the request without the fields that belong to a single job or array: names, dependencies, throttle,
+// tasks, begin time and alternative queues.
 func (r *Request) kin() Request {
 	out := *r
-	out.Name, out.Array, out.After, out.Throttle, out.Tasks, out.Begin = "", "", "", 0, 0, 0
+	out.Name, out.Array, out.After, out.Throttle, out.Tasks, out.Begin, out.Queues = "", "", "", 0, 0, 0, ""
 	return out
 }
 
@@ -95,6 +98,9 @@ func (r *Request) Clean() Request {
 	out.Memory = min(max(0, out.Memory), mostMemory)
 	if len(out.After) > mostAfter {
 		out.After = ""
+	}
+	if len(out.Queues) > mostAfter || out.Places() == nil {
+		out.Queues = ""
 	}
 	out.Throttle, out.Tasks = min(max(0, out.Throttle), mostProcs), min(max(0, out.Tasks), mostProcs)
 	if out.Begin = math.Min(out.Begin, Farthest); !(out.Begin > 0) {
