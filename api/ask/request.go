@@ -41,6 +41,7 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
 		GPUs: in.GPUs, GPUType: in.GPUType,
 	}
+	req.QOS, _, _ = strings.Cut(in.QOS, ",")
 	if req.Procs == 0 && req.Nodes == 0 {
 		return req, Invalid("procs", "say how many processors (or nodes) the job asks for, at least 1")
 	}

@@ -68,6 +68,9 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	out.Cause = cause(v, &out, forecast, learnt, q.request.Account, c)
 	out.Refused = refused(v, &a, c)
 	out.Warnings = warnings(v, &a)
+	if strings.Contains(q.given.QOS, ",") {
+		out.Warnings = append(out.Warnings, "of the QOS "+q.given.QOS+" only "+a.QOS+" is considered")
+	}
 	if out.Refused != nil {
 		out.Warnings = append(out.Warnings, "the scheduler would refuse it now: "+out.Refused.Detail)
 	}

@@ -23,6 +23,7 @@ type shown struct {
 	submit, start, end          int64 // seconds after at(0); except in submit, 0 means none
 	reason                      string
 	priority, shared            string
+	qos                         string
 	tres, perNode               string
 	dependency, nice            string
 }
@@ -41,7 +42,7 @@ func (s shown) line() string {
 		return fmt.Sprint(unix + seconds)
 	}
 	return strings.Join([]string{
-		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal",
+		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", or(s.qos, "normal"),
 		or(s.procs, "2"), "1",
 		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end),
 		or(s.reason, "None"),
@@ -404,7 +405,7 @@ func TestSnapshotAttributes(t *testing.T) {
 func TestSnapshotQueues(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 11))
-	both := []shown{{id: "5", queue: "short,medium", submit: 10}, {id: "6", queue: "short,medium", submit: 11}}
+	both := []shown{{id: "5", queue: "short,medium", qos: "low,high", submit: 10}, {id: "6", queue: "short,medium", submit: 11}}
 	moved := []shown{{id: "5", queue: "long", submit: 10},
 		{id: "6", queue: "medium", state: "RUNNING", submit: 11, start: 40}}
 	for _, step := range []struct {
@@ -421,6 +422,9 @@ func TestSnapshotQueues(t *testing.T) {
 			t.Errorf("a listing without news has the changes %q", changes)
 		}
 		a, b := s.state.Job("5"), s.state.Job("6")
+		if step.at < 45 && a.QOS != "low" {
+			t.Errorf("of several QOS %q counts, want the first", a.QOS)
+		}
 		if a.Queue != step.queue5 || a.Queues != step.all5 || b.Queue != step.q6 || b.Queues != step.both6 {
 			t.Errorf("at %d: %q of %q and %q of %q", step.at, a.Queue, a.Queues, b.Queue, b.Queues)
 		}

@@ -222,7 +222,8 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	if r.phase == waiting && len(r.queues) > 1 {
 		r.Queues = strings.Join(r.queues, ",")
 	}
-	r.Queue, r.User, r.Account, r.QOS = r.queues[0], p.known(fields[4]), p.known(fields[5]), p.known(fields[6])
+	qos, _, _ := bytes.Cut(fields[6], []byte(",")) // since 24.11 a waiting job may name several
+	r.Queue, r.User, r.Account, r.QOS = r.queues[0], p.known(fields[4]), p.known(fields[5]), p.known(qos)
 	r.reason = p.known(fields[14])
 	if err := p.sizes(&r, fields[7], fields[8], fields[9]); err != nil {
 		return row{}, err
