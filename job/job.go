@@ -322,7 +322,8 @@ func (ev *Event) Latest() time.Time {
 
 // Shift moves all instants of the event by d. Unknown instants stay unknown.
 func (ev *Event) Shift(d time.Duration) {
-	for _, t := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End} {
+	for _, t := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End,
+		&ev.Planned} {
 		if !t.IsZero() {
 			*t = t.Add(d)
 		}

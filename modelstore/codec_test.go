@@ -40,6 +40,8 @@ func drawAttributes(t *rapid.T) job.Attributes {
 			v.SetInt(rapid.Int64().Draw(t, name))
 		case reflect.Bool:
 			v.SetBool(rapid.Bool().Draw(t, name))
+		case reflect.Struct:
+			v.Set(reflect.ValueOf(drawTime(t, name)))
 		default:
 			t.Fatalf("the field %s is a %s: teach this test to draw it", name, v.Kind())
 		}
