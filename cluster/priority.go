@@ -90,8 +90,9 @@ const firstPass = time.Minute
 
 // InEachQueue returns the priorities of a job in the queues that it requested, in the order of Attributes.EachQueue, by
 // the one priority that the scheduler reported the given time after the submission. Slurm reports the priority in the
-// queue that it tried last, which is the lowest one. Before it has tried any, it reports that in the first queue.
-// Without rules (nil), or without a reported priority, the priorities are the same.
+// queue that it tried last, which is the lowest one. Before it has tried any, it reports that in the first queue. A
+// negative time is that of a request that is not submitted yet: its priority is that in the first queue, too. Without
+// rules (nil), or without a reported priority, the priorities are the same.
 func (r *Rules) InEachQueue(a *job.Attributes, waited time.Duration) []int64 {
 	queues := a.EachQueue()
 	out := make([]int64, len(queues))
@@ -105,7 +106,10 @@ func (r *Rules) InEachQueue(a *job.Attributes, waited time.Duration) []int64 {
 		}
 	}
 	of := lowest
-	if waited < firstPass && out[0] > out[lowest] {
+	switch {
+	case waited < 0:
+		of = 0
+	case waited < firstPass && out[0] > out[lowest]:
 		in := *a
 		in.Queue = queues[0]
 		if first := r.Priority(&in, waited); 2*a.Priority > 2*first-out[0]+out[lowest] { // it is nearer to the first

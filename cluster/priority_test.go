@@ -159,6 +159,7 @@ func TestInEachQueue(t *testing.T) {
 		{r, "long,medium", 2266, second, []int64{2266, 2666}},
 		{r, "medium,long,short", 2666, second, []int64{2666, 2266, 3166}},
 		{r, "medium,long,short", 676, minutes, []int64{1076, 676, 1576}},
+		{r, "short,long", 900, -1, []int64{900, 1}},
 		{r, "short,long", 0, second, []int64{0, 0}},
 		{nil, "short,long", 7, second, []int64{7, 7}},
 	} {

@@ -28,6 +28,8 @@ func fill(t *testing.T, a *job.Attributes, field, n int) {
 		v.SetInt(int64(n))
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Struct:
+		v.Set(reflect.ValueOf(time.Unix(int64(n), 0).UTC()))
 	default:
 		t.Fatalf("the field %s is a %s: teach this test to fill it", v.Type(), v.Kind())
 	}

@@ -95,7 +95,7 @@ func TestEachText(t *testing.T) {
 	n := 0
 	job.EachText(&same, func(string) string { n++; return "t" })
 	ev.EachText(fill)
-	if ev != same || n != 12 {
+	if ev != same || n != 13 {
 		t.Errorf("%d texts: %+v, want %+v", n, ev, same)
 	}
 }

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // WaitRequest is a request for the wait of one job, as received.
@@ -94,6 +96,9 @@ func queue(v *readmodel.View, req *job.Request) error {
 		if !slices.Contains(found, name) {
 			found = append(found, name)
 		}
+	}
+	if len(found) > engine.MostPlaces {
+		return Invalid("queue", fmt.Sprintf("name at most %d queues", engine.MostPlaces))
 	}
 	req.Queue = strings.Join(found, ",")
 	return nil

@@ -67,10 +67,12 @@ func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	if r.Priority == 0 && v.Rules != nil {
 		r.Priority = float64(max(1, v.Rules.Priority(a, 0)+v.beyondRules(a)))
 	}
-	if a.Queues != "" {
-		in := *a
-		in.Priority = int64(r.Priority)
-		AddQueues(&r, &in, 0, v.Rules)
+	if in := *a; a.Queues != "" {
+		waited := time.Duration(0)
+		if in.Priority == 0 {
+			in.Priority, waited = int64(r.Priority), -1
+		}
+		AddQueues(&r, &in, waited, v.Rules)
 	}
 	return r
 }
@@ -100,7 +102,7 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 // explains the amount, reportedBeyond uses the fair share projected to now instead.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
-		return j.User == of.user && (of.account == "" || j.Account == of.account) &&
+		return j.User == of.user && (of.account == "" || j.Account == of.account) && j.Queues == "" &&
 			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" && // all inputs of the rules are known
 			(j.Priority > 1 || j.Lowered() <= 0) // Slurm does not lower a priority below 1
 	}

@@ -12,6 +12,9 @@ type Request = track.Request
 // Place is one of several queues in which a job may start (track.Place).
 type Place = track.Place
 
+// MostPlaces is the maximum number of queues of a request (track.MostPlaces).
+const MostPlaces = track.MostPlaces
+
 // JoinPlaces returns the form of places in Request.Queues (track.JoinPlaces).
 func JoinPlaces(places []Place) string { return track.JoinPlaces(places) }
 

@@ -13,11 +13,15 @@ type Place struct {
 	Above int64
 }
 
-// JoinPlaces returns the form of places in Request.Queues. It is empty for a single place.
+// MostPlaces is the maximum number of queues in which a request is forecast.
+const MostPlaces = 16
+
+// JoinPlaces returns the form of places in Request.Queues: of the first MostPlaces. It is empty for a single place.
 func JoinPlaces(places []Place) string {
 	if len(places) < 2 {
 		return ""
 	}
+	places = places[:min(len(places), MostPlaces)]
 	out := make([]string, len(places))
 	for i, p := range places {
 		out[i] = p.Queue + ":" + strconv.FormatInt(p.Above, 10)
