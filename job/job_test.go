@@ -3,6 +3,7 @@ package job_test
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/waitcast/waitcast/job"
 )
