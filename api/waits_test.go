@@ -108,7 +108,8 @@ func TestWaitsRank(t *testing.T) {
 }
 
 // TestWaitInSeveralQueues proves that a request to two queues is one job: its answer is at no level later than that for
-// either, and names the queue in which the job starts first. A queue that can never take the job is left out. Several queues are one candidate of POST /v1/wait, with the same forecast.
+// either, and names the queue in which the job starts first. A queue that can never take the job is left out. Several
+// queues are one candidate of POST /v1/wait, with the same forecast.
 func TestWaitInSeveralQueues(t *testing.T) {
 	f := holes(t)
 	work, spare := f.wait("queue=work&procs=4&time_limit=7d"), f.wait("queue=spare&procs=4&time_limit=7d")

@@ -73,7 +73,8 @@ func TestStartsThatTheLogLacks(t *testing.T) {
 	}
 }
 
-// TestUntriedScheduler proves that a version of the scheduler that is newer than all tried ones is a harmless condition.
+// TestUntriedScheduler proves that a version of the scheduler that is newer than all tried ones is a harmless
+// condition.
 func TestUntriedScheduler(t *testing.T) {
 	for _, untried := range []bool{false, true} {
 		s := newSlurmStage(t, slurmConfig(), &memory{})

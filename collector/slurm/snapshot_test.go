@@ -42,7 +42,8 @@ func (s shown) line() string {
 		return fmt.Sprint(unix + seconds)
 	}
 	return strings.Join([]string{
-		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", or(s.qos, "normal"),
+		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)",
+		or(s.qos, "normal"),
 		or(s.procs, "2"), "1",
 		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end),
 		or(s.reason, "None"),
@@ -405,7 +406,8 @@ func TestSnapshotAttributes(t *testing.T) {
 func TestSnapshotQueues(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 11))
-	both := []shown{{id: "5", queue: "short,medium", qos: "low,high", submit: 10}, {id: "6", queue: "short,medium", submit: 11}}
+	both := []shown{{id: "5", queue: "short,medium", qos: "low,high", submit: 10},
+		{id: "6", queue: "short,medium", submit: 11}}
 	moved := []shown{{id: "5", queue: "long", submit: 10},
 		{id: "6", queue: "medium", state: "RUNNING", submit: 11, start: 40}}
 	for _, step := range []struct {

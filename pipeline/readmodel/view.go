@@ -283,8 +283,8 @@ func (v *View) Conditions() []Condition {
 	}
 	if v.Facts != nil && v.Facts.Untried && len(v.Sources) > 0 {
 		out = append(out, Condition{Name: SchedulerUntried, Cluster: v.Cluster, Since: v.Sources[0].Since,
-			Reason: "version " + v.Facts.Version + " of the scheduler is newer than all that waitcast was tried with: " +
-				"compare a few waits with its accounting, and report differences at " +
+			Reason: "version " + v.Facts.Version + " of the scheduler is newer than all that waitcast was tried " +
+				"with: compare a few waits with its accounting, and report differences at " +
 				"https://github.com/waitcast/waitcast/issues"})
 	}
 	if c := v.Teaching.condition(); c != nil {
