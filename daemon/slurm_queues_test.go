@@ -11,8 +11,8 @@ import (
 )
 
 // TestRealSlurmSeveralQueues proves on a real Slurm that a job of two partitions is one job, with the priorities in
-// each that sprio shows; that its forecast is at no level later than in either; and that it is in the partition in which
-// it runs once it has started.
+// each that sprio shows; that its forecast is at no level later than in either; and that it is in the partition in
+// which it runs once it has started.
 func TestRealSlurmSeveralQueues(t *testing.T) {
 	t.Parallel() // the test waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--priorities")
