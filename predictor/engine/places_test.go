@@ -134,3 +134,16 @@ func TestCompetesInEachQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestStartsIn proves that a job of two queues is learnt and runs in the queue in which it starts.
+func TestStartsIn(t *testing.T) {
+	e := shared(t, false)
+	e.Submit(10, 100, track.Request{Queue: "a", User: "x", Procs: 2, Limit: 600, Queues: "a:0,b:0"})
+	e.StartsIn(500, 100, "b")
+	e.Start(500, 100, true)
+	j := e.tracker.Jobs[100]
+	if a, b := e.tracker.Queues["a"], e.tracker.Queues["b"]; j.Queue != "b" || j.Queues != "" ||
+		a.Running.Jobs != 1 || b.Running.Jobs != 2 || b.Of(j.SizeClass).Learnt != 1 || a.Of(j.SizeClass).Learnt != 0 {
+		t.Errorf("it runs in %q of %q; running %v and %v", j.Queue, j.Queues, a.Running.Jobs, b.Running.Jobs)
+	}
+}
