@@ -86,7 +86,7 @@ func (s *slurmSite) tells(at time.Time, message string) {
 func TestSnapshotBadInput(t *testing.T) {
 	t.Parallel() // the test waits for commands that do not answer most of the time
 	s := newSlurmSite(t)
-	submitted := time.Now().Add(-time.Minute)
+	submitted := time.Now().Add(-10 * time.Minute)
 	s.tells(submitted, "_slurm_rpc_submit_batch_job: JobId=1 InitPrio=100 usec=350")
 	d := s.start(t) // squeue is missing
 	failures := func(reason string) string {
@@ -121,7 +121,8 @@ func TestSnapshotBadInput(t *testing.T) {
 	})
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")
 	d.wantLog("the scheduler answers again")
-	// Three jobs have gone, which the log does not show. Without another job, Slurm could hide them from this user.
+	// Three jobs have gone, which the log does not show. If no job were left, or if the three had been submitted just now,
+	// Slurm could hide them from an ordinary user.
 	s.shows(squeueLine("4", "RUNNING", "long", "carol", 4, submitted, submitted.Add(25*time.Second), "None"))
 	d.eventually("a picture of one job", func() bool {
 		v := d.Views()[0]
