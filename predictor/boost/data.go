@@ -7,8 +7,10 @@ import (
 	"slices"
 )
 
-// maxBins is the maximum number of bins of a feature. With the bin of the missing values they fit into one byte.
-const maxBins = 255
+// maxBins is the maximum number of bins of a feature. A byte would have room for 255 beside the bin of missing values:
+// with these, replays of the first 9,000 jobs of KTH and SDSC-SP2 took 1.6 times as much CPU time as with 63, and the loss
+// at .5 / .95 was .536/.180 and .345/.128 (63: .535/.181 and .338/.128).
+const maxBins = 64
 
 // Data is a set of rows with binned features, ready for training. Several trainings may use it concurrently.
 type Data struct {

@@ -112,7 +112,7 @@ func TestFindExact(t *testing.T) {
 				weight[i] = .01 + .99*rng.Float64()
 			}
 		}
-		data, err := NewData(columns, target, weight, 255)
+		data, err := NewData(columns, target, weight, maxBins)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"math"
-	"sort"
 )
 
 // Week is the time in seconds after which the flips of a gate repeat.
@@ -39,7 +38,10 @@ func (g *Gate) weeks(time float64) int {
 
 // check returns an error if a gate is invalid. i is its index, for the error.
 func (g *Gate) check(i int) error {
-	rising := sort.SliceIsSorted(g.Flips, func(a, b int) bool { return g.Flips[a] <= g.Flips[b] })
+	rising := true
+	for k := 1; k < len(g.Flips); k++ {
+		rising = rising && g.Flips[k-1] < g.Flips[k]
+	}
 	ok := len(g.Flips)%2 == 0 && (len(g.Flips) == 0 || rising && g.Flips[0] > 0 && g.Flips[len(g.Flips)-1] <= Week)
 	if !ok {
 		return field(false, "gates", i, "flips", float64(len(g.Flips)),
