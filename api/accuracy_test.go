@@ -109,7 +109,8 @@ func TestAccuracy(t *testing.T) {
 		t.Fatalf("groups %v\nwant %s", names, want)
 	}
 	work := got.Groups[5]
-	if work.Unforecast != 1 || work.Cancelled != 1 || work.KnownMisses["0.5"] != 1 || work.KnownMisses["0.75"] != 0 ||
+	if work.Unforecast != 1 || work.Left != 1 || work.Cancelled != 1 || work.KnownMisses["0.5"] != 1 ||
+		work.KnownMisses["0.75"] != 0 ||
 		work.WaitingPast["0.5"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
@@ -118,7 +119,7 @@ func TestAccuracy(t *testing.T) {
 	// for the quantile 3 s, and censored for 101 s. For 1002 s it is undecided, because that time has not passed yet.
 	for level, want := range map[string]wire.Outcomes{
 		"0.5":  {Decided: 3, UpTo: 2, Missed: 1},
-		"0.9":  {Decided: 3, UpTo: 2, Censored: 1},
+		"0.9":  {Decided: 3, UpTo: 2, LeftUndecided: 1, Censored: 1},
 		"0.95": {Decided: 2, UpTo: 2, Early: 1},
 	} {
 		if got := work.Methods[0].Outcomes[level]; got != want {

@@ -88,6 +88,7 @@ func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, pas
 			}
 		case !waits && wait <= math.Ceil(q):
 			o.Censored++
+			o.LeftUndecided++
 		default:
 			o.Missed++
 			if waits {

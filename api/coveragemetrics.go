@@ -14,7 +14,8 @@ type coverageMetrics struct {
 	hits        counter
 	below       counter
 	missed      counter
-	cancelled   counter
+	left        counter
+	cancelled   counter // deprecated name of left
 	decided     gauge
 	ratio       gauge
 	unweighted  gauge
@@ -39,9 +40,11 @@ func newCoverageMetrics(s *metricSet) coverageMetrics {
 		missed: s.counter("forecasts_missed_total",
 			"Forecasts whose job had not started when the quantile of the level had passed: it "+
 				"started later, was cancelled later or still waits.", bySize...),
+		left: s.counter("forecasts_left_undecided_total",
+			"Forecasts whose job left the queue without a start before the quantile of the level had passed: "+
+				"their outcome is unknown.", bySize...),
 		cancelled: s.counter("forecasts_cancelled_total",
-			"Forecasts whose job was cancelled before the quantile of the level had passed: their "+
-				"outcome is unknown (censored).", bySize...),
+			"Deprecated, goes with 0.3: the same as waitcast_forecasts_left_undecided_total.", bySize...),
 		decided: s.gauge("forecasts_recent_decided",
 			"Number of the queue's newest forecasts whose quantile of the level has passed: up to "+
 				"1000.", byQueue...),
@@ -105,6 +108,7 @@ func (m *coverageMetrics) collectCounts(ch scrape, of []string, counts *accuracy
 			ch.counter(m.hits, float64(c.UpTo()), labels...)
 			ch.counter(m.below, float64(c.Below), labels...)
 			ch.counter(m.missed, float64(c.Missed), labels...)
+			ch.counter(m.left, float64(c.Censored), labels...)
 			ch.counter(m.cancelled, float64(c.Censored), labels...)
 		}
 	}

@@ -254,7 +254,7 @@ func TestCoverageMetrics(t *testing.T) {
 				name, bound, level))
 		}
 		hits, missed := counter("hits"), counter("missed")
-		if d := gauge("recent_decided", ""); d != hits+missed || d < 100 || counter("cancelled") != 0 {
+		if d := gauge("recent_decided", ""); d != hits+missed || d < 100 || counter("left_undecided") != 0 {
 			t.Errorf("level %s: %v decided among the newest, by the counters %v", level, d, hits+missed)
 		}
 		for i, bound := range []string{"below", "hits"} {

@@ -11,7 +11,8 @@ import (
 type scoreMetrics struct {
 	scored           counter
 	scoredLive       counter
-	censored         counter
+	left             counter
+	censored         counter // deprecated name of left
 	impossible       counter
 	logPinball       counter
 	medianError      gauge
@@ -36,8 +37,10 @@ func newScoreMetrics(s *metricSet) scoreMetrics {
 		scoredLive: s.counter("forecasts_scored_live_total",
 			"Forecasts made live whose jobs have started, without those from the replay of a history.",
 			"cluster", "queue", "size"),
+		left: s.counter("forecasts_left_total",
+			"Jobs that left the queue without a start.", "cluster", "queue", "size"),
 		censored: s.counter("forecasts_censored_total",
-			"Forecasts whose jobs left the queue without a start.", "cluster", "queue", "size"),
+			"Deprecated, goes with 0.3: the same as waitcast_forecasts_left_total.", "cluster", "queue", "size"),
 		impossible: s.counter("forecasts_impossible_total",
 			"Jobs that started without a forecast because none was possible.", "cluster", "queue", "size"),
 		logPinball: s.counter("forecasts_log_pinball_total",
@@ -154,7 +157,8 @@ func (m *scoreMetrics) collectScore(ch scrape, cluster string, key accuracy.Key,
 	labels := []string{cluster, key.Queue, key.Size}
 	ch.counter(m.scored, float64(s.N), labels...)
 	ch.counter(m.scoredLive, float64(s.Live), labels...)
-	ch.counter(m.censored, float64(s.Censored), labels...)
+	ch.counter(m.left, float64(s.Left), labels...)
+	ch.counter(m.censored, float64(s.Left), labels...)
 	ch.counter(m.impossible, float64(s.Unforecast), labels...)
 	for i, level := range waittime.Levels() {
 		ch.counter(m.logPinball, s.LogPinball[i], append(labels[:3:3], ask.LevelName(level))...)

@@ -63,8 +63,8 @@ func newestCoverage(levels []*coverage.OutcomeHistogram) map[string]wire.NewestC
 		}
 		weighted, plain := levels[i].Interval(), c.Interval()
 		out[LevelName(level)] = wire.NewestCoverage{
-			Decided: c.Decided(), Censored: c.Censored, Coverage: [2]float64{weighted.Low, weighted.High},
-			Unweighted: [2]float64{plain.Low, plain.High},
+			Decided: c.Decided(), LeftUndecided: c.Censored, Censored: c.Censored,
+			Coverage: [2]float64{weighted.Low, weighted.High}, Unweighted: [2]float64{plain.Low, plain.High},
 		}
 	}
 	return out
@@ -73,7 +73,7 @@ func newestCoverage(levels []*coverage.OutcomeHistogram) map[string]wire.NewestC
 // group returns the scores and the coverage of a group of jobs.
 func group(g *accuracy.Group) wire.AccuracyGroup {
 	w := wire.AccuracyGroup{
-		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored,
+		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Left: g.Left, Cancelled: g.Left,
 		Waiting: g.Waits, WaitingPast: map[string]int64{}, KnownMisses: map[string]int64{},
 		Methods: []wire.MethodAccuracy{figures(accuracy.Waitcast, &g.Figures, g.Served)},
 	}
@@ -105,7 +105,7 @@ func figures(method string, f *accuracy.Figures, c accuracy.Coverage) wire.Metho
 		name, counts := LevelName(level), c[i].Counts()
 		m.Outcomes[name] = wire.Outcomes{
 			Decided: counts.Decided(), Below: counts.Below, UpTo: counts.UpTo(), Missed: counts.Missed,
-			Censored: counts.Censored, Undecided: c[i].Undecided, Early: c[i].Early,
+			LeftUndecided: counts.Censored, Censored: counts.Censored, Undecided: c[i].Undecided, Early: c[i].Early,
 		}
 		if counts.Known() > 0 {
 			weighted, plain := c[i].Interval(), counts.Interval()

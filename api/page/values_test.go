@@ -194,8 +194,8 @@ func accuracyEqual(t *testing.T, s *site, b *tab) {
 			for level, c := range g.Methods[0].Coverage {
 				e["coverage/"+level] = number(&c[0]) + " " + number(&c[1])
 				o := g.Methods[0].Outcomes[level]
-				for name, n := range map[string]int64{"decided": o.Decided, "missed": o.Missed, "censored": o.Censored,
-					"undecided": o.Undecided, "waiting_past": g.WaitingPast[level]} {
+				for name, n := range map[string]int64{"decided": o.Decided, "missed": o.Missed,
+					"left_undecided": o.LeftUndecided, "undecided": o.Undecided, "waiting_past": g.WaitingPast[level]} {
 					e[name+"/"+level] = strconv.FormatInt(n, 10)
 				}
 			}

@@ -21,7 +21,8 @@ type AccuracyGroup struct {
 	SizeClass   string           `json:"size_class" doc:"class of sizes in processors: 1, 2-8, 9-64, 65-512, 513-4096, 4097+; empty: all sizes together"`
 	Made        string           `json:"made" enum:"live,replayed" doc:"live: forecast as it happened; replayed: forecast afterwards, from information of that time"`
 	Unforecast  int64            `json:"unforecast" doc:"jobs that started without a forecast, because none was possible"`
-	Cancelled   int64            `json:"cancelled" doc:"jobs that left the queue without a start; no loss counts them"`
+	Left        int64            `json:"left" doc:"jobs that left the queue without a start; no loss counts them"`
+	Cancelled   int64            `json:"cancelled" deprecated:"true" doc:"deprecated, goes with 0.3: the same as left"`
 	Waiting     int64            `json:"waiting" doc:"waiting jobs with a forecast"`
 	WaitingPast map[string]int64 `json:"waiting_past" doc:"by level, the number of these jobs that have waited longer than the quantile; coverage counts them as misses"`
 	KnownMisses map[string]int64 `json:"known_misses" doc:"by level, the sum of waiting_past and of the jobs that were cancelled after the quantile had passed"`
@@ -59,10 +60,11 @@ type ReasonAccuracy struct {
 // NewestCoverage is the coverage of the newest decided submissions of a queue. All submissions count as long as there
 // are at most 1000, and the newest 901 to 1000 afterwards.
 type NewestCoverage struct {
-	Decided    int64      `json:"decided" doc:"submissions whose quantile has passed"`
-	Censored   int64      `json:"censored" doc:"number of these that were cancelled before the quantile had passed"`
-	Coverage   [2]float64 `json:"coverage" doc:"as coverage of MethodAccuracy"`
-	Unweighted [2]float64 `json:"coverage_unweighted" doc:"as coverage_unweighted of MethodAccuracy"`
+	Decided       int64      `json:"decided" doc:"submissions whose quantile has passed"`
+	LeftUndecided int64      `json:"left_undecided" doc:"number of these that left the queue without a start before the quantile had passed"`
+	Censored      int64      `json:"censored" deprecated:"true" doc:"deprecated, goes with 0.3: the same as left_undecided"`
+	Coverage      [2]float64 `json:"coverage" doc:"as coverage of MethodAccuracy"`
+	Unweighted    [2]float64 `json:"coverage_unweighted" doc:"as coverage_unweighted of MethodAccuracy"`
 }
 
 // MethodAccuracy has the accuracy of one method.
@@ -79,11 +81,12 @@ type MethodAccuracy struct {
 
 // Outcomes are the numbers of submissions by the outcome of a quantile.
 type Outcomes struct {
-	Decided   int64 `json:"decided" doc:"submissions whose quantile has passed (submit + quantile <= as_of); the sum of up_to, missed and censored"`
-	Below     int64 `json:"below" doc:"number of these that started before the quantile, rounded down to whole seconds"`
-	UpTo      int64 `json:"up_to" doc:"number of these that started by the quantile, rounded up; includes below"`
-	Missed    int64 `json:"missed" doc:"number of these that had not started by then: they started later, were cancelled later or still wait"`
-	Censored  int64 `json:"censored" doc:"number of these that were cancelled before the quantile had passed"`
-	Undecided int64 `json:"undecided" doc:"waiting jobs whose quantile has not passed yet"`
-	Early     int64 `json:"early" doc:"jobs that started or were cancelled before their quantile, which has not passed yet: they count once it passes"`
+	Decided       int64 `json:"decided" doc:"submissions whose quantile has passed (submit + quantile <= as_of); the sum of up_to, missed and left_undecided"`
+	Below         int64 `json:"below" doc:"number of these that started before the quantile, rounded down to whole seconds"`
+	UpTo          int64 `json:"up_to" doc:"number of these that started by the quantile, rounded up; includes below"`
+	Missed        int64 `json:"missed" doc:"number of these that had not started by then: they started later, were cancelled later or still wait"`
+	LeftUndecided int64 `json:"left_undecided" doc:"number of these that left the queue without a start before the quantile had passed"`
+	Censored      int64 `json:"censored" deprecated:"true" doc:"deprecated, goes with 0.3: the same as left_undecided"`
+	Undecided     int64 `json:"undecided" doc:"waiting jobs whose quantile has not passed yet"`
+	Early         int64 `json:"early" doc:"jobs that started or were cancelled before their quantile, which has not passed yet: they count once it passes"`
 }

@@ -144,7 +144,7 @@ class AgainstDaemon(unittest.TestCase):
         for group in accuracy["groups"]:
             for method in group["methods"]:
                 for level, o in method["outcomes"].items():
-                    self.assertEqual(o["decided"], o["up_to"] + o["missed"] + o["censored"])
+                    self.assertEqual(o["decided"], o["up_to"] + o["missed"] + o["left_undecided"])
                     self.assertEqual(level in method["coverage"], o["up_to"] + o["missed"] > 0)
             self.assertLessEqual(group["waiting_past"]["0.95"], group["waiting"])
 

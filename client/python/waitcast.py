@@ -579,7 +579,8 @@ class Queues(Dated):
 
 class NewestCoverage(TypedDict):
     decided: int
-    censored: int
+    left_undecided: int
+    censored: int  # deprecated: left_undecided
     coverage: list[float]
     coverage_unweighted: list[float]
 
@@ -589,7 +590,8 @@ class Outcomes(TypedDict):
     below: int
     up_to: int
     missed: int
-    censored: int
+    left_undecided: int
+    censored: int  # deprecated: left_undecided
     undecided: int
     early: int
 
@@ -634,7 +636,8 @@ class _AccuracyGroupMust(TypedDict):
     size_class: str
     made: str
     unforecast: int
-    cancelled: int
+    left: int
+    cancelled: int  # deprecated: left
     waiting: int
     waiting_past: dict[str, int]
     known_misses: dict[str, int]

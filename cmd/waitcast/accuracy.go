@@ -146,7 +146,8 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 			high := m.Outcomes["0.95"]
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\n", console.Printable(queue), size,
 				console.Printable(m.Method), high.Decided, shares(m.Coverage, "0.5"), shares(m.Coverage, "0.95"),
-				shares(m.Unweighted, "0.95"), high.Censored, past, m.N, lossOf(m, "0.5"), lossOf(m, "0.95"), share(m))
+				shares(m.Unweighted, "0.95"), high.LeftUndecided, past, m.N, lossOf(m, "0.5"), lossOf(m, "0.95"),
+				share(m))
 		}
 	}
 	_ = t.Flush() // cannot fail, because it writes to memory
@@ -170,7 +171,7 @@ func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%d\n", console.Printable(g.Queue), g.Newest["0.95"].Decided,
 			shares(weighted, "0.5"), shares(weighted, "0.9"), shares(weighted, "0.95"), shares(plain, "0.95"),
-			g.Newest["0.95"].Censored)
+			g.Newest["0.95"].LeftUndecided)
 	}
 	_ = t.Flush() // writes to memory
 }

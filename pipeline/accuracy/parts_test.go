@@ -76,7 +76,7 @@ func TestPartsByHand(t *testing.T) {
 		}
 	}
 	// The score s also counts the row of the older program, which has no parts.
-	if s.N != 4 || s.Censored != 1 || s.Unforecast != 1 {
+	if s.N != 4 || s.Left != 1 || s.Unforecast != 1 {
 		t.Errorf("whole waits: %+v", s)
 	}
 	if d := NewParts(2).Blocked.Coverage(0); d != (coverage.Interval{Low: 0, High: 1}) {

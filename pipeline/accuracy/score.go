@@ -42,8 +42,8 @@ type Score struct {
 	Figures
 	// Live is the number of forecasts in Figures that were made live.
 	Live int64 `json:"live"`
-	// Censored is the number of jobs that left the queue without a start, with or without a forecast.
-	Censored int64 `json:"censored"`
+	// Left is the number of jobs that left the queue without a start, with or without a forecast.
+	Left int64 `json:"censored"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`
 	// Peers has the scores of other methods, on the jobs for which they had an answer.
@@ -85,7 +85,7 @@ func (s *Score) Add(row *modelstore.Row) {
 	}
 	switch {
 	case row.Outcome != modelstore.Started:
-		s.Censored++
+		s.Left++
 		return
 	case row.Quantiles == nil:
 		s.Unforecast++
@@ -133,7 +133,7 @@ func (s *Score) peer(method string) *PeerScore {
 func (s *Score) Merge(o *Score) {
 	s.Figures.merge(&o.Figures)
 	s.Live += o.Live
-	s.Censored += o.Censored
+	s.Left += o.Left
 	s.Unforecast += o.Unforecast
 	if o.Parts != nil {
 		s.parts().Merge(o.Parts)

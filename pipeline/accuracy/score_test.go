@@ -21,7 +21,7 @@ func TestScore(t *testing.T) {
 	row(modelstore.Started, 10, true, 40, waittime.Never) // within both
 	row(modelstore.Started, 10, true)                     // without a forecast
 	row(modelstore.Cancelled, 1e6, false, 1, 2)           // cancelled: a lower bound is no observation
-	if s.N != 3 || s.Live != 1 || s.Unforecast != 1 || s.Censored != 1 {
+	if s.N != 3 || s.Live != 1 || s.Unforecast != 1 || s.Left != 1 {
 		t.Errorf("counts: %+v", *s)
 	}
 	ln := math.Log
@@ -88,7 +88,7 @@ func TestScoreOfPeers(t *testing.T) {
 	if want := .1 * (math.Log(waittime.ScoredNever+60) - math.Log(120)); math.Abs(p.LogPinball[1]-want) > 1e-12 {
 		t.Errorf("the loss of never is %v, want that of a year, %v", p.LogPinball[1], want)
 	}
-	if p.Within2 != 1 || s.Censored != 1 {
+	if p.Within2 != 1 || s.Left != 1 {
 		t.Errorf("%+v of %+v", p, *s)
 	}
 	if c := s.Clone(); !c.sound(2) || c.sound(3) {

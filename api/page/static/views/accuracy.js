@@ -116,7 +116,7 @@ function outcomes(group) {
   const m = group.methods[0], num = (name) => ({ name, num: true });
   const rows = Object.entries(m.outcomes).map(([level, o]) => {
     const figure = (key, value = o[key]) => ({ text: count(value), value, name: `${key}/${level}` });
-    return [percent(Number(level)), figure("decided"), figure("up_to"), figure("missed"), figure("waiting_past", group.waiting_past[level]), figure("censored"), figure("undecided"),
+    return [percent(Number(level)), figure("decided"), figure("up_to"), figure("missed"), figure("waiting_past", group.waiting_past[level]), figure("left_undecided"), figure("undecided"),
       m.coverage_unweighted[level] ? m.coverage_unweighted[level].map(percent).join(" to ") : "–"];
   });
   return details("The submissions behind these shares", h("p", { class: "muted" }, "Decided: the quantile has passed. They started by it, missed it (some still wait), or were cancelled before it. The last column leaves those out."),
@@ -136,7 +136,7 @@ function methods(group) {
 function classes(accuracy, made) {
   const rows = accuracy.groups.filter((g) => g.made === made && g.size_class).map((g) => {
     const m = g.methods[0];
-    return [`${g.queue}, ${g.size_class}`, count(m.n), ...["0.5", "0.9"].map((l) => (m.coverage[l] ? m.coverage[l].map(percent).join(" to ") : "–")), percent(m.within_factor_2), count(g.cancelled)];
+    return [`${g.queue}, ${g.size_class}`, count(m.n), ...["0.5", "0.9"].map((l) => (m.coverage[l] ? m.coverage[l].map(percent).join(" to ") : "–")), percent(m.within_factor_2), count(g.left)];
   });
   const num = (name) => ({ name, num: true });
   return rows.length ? details("By queue and size", table("By queue and size", ["Queue, processors", num("jobs"), num("up to p50"), num("up to p90"), num("within factor 2"), num("left without a start")], rows, { caption: false }),
