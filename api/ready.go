@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -72,6 +73,7 @@ func (s *Server) health() wire.Health {
 		s.opts.WasReady.Store(true)
 	}
 	out := wire.Health{Status: wire.Ready, Conditions: []wire.Condition{}, Stale: []wire.StaleCluster{},
+		Version: s.opts.Version, Clusters: []wire.ClusterStatus{}, Sources: []wire.SourceStatus{},
 		SimulatedSpeed: s.opts.SimulatedSpeed}
 	switch {
 	case !s.opts.WasReady.Load():
@@ -86,11 +88,31 @@ func (s *Server) health() wire.Health {
 		})
 	}
 	for _, v := range s.views.Views() {
-		if why := s.ask.WhyStale(v); why != "" {
-			out.Stale = append(out.Stale, wire.StaleCluster{Cluster: v.Cluster, Reason: why})
-		}
+		s.addCluster(&out, v)
 	}
 	return out
+}
+
+// addCluster adds the freshness of a cluster and of its sources.
+func (s *Server) addCluster(out *wire.Health, v *readmodel.View) {
+	_, age, stale := s.ask.AsOf(v)
+	if stale {
+		out.Stale = append(out.Stale, wire.StaleCluster{Cluster: v.Cluster, Reason: s.ask.WhyStale(v)})
+	}
+	out.Clusters = append(out.Clusters, wire.ClusterStatus{
+		Cluster: v.Cluster, AsOf: s.ask.AsOfInstant(v), AgeSeconds: age, Stale: stale,
+	})
+	for i := range v.Sources {
+		src := &v.Sources[i]
+		status := wire.SourceStatus{
+			Source: src.Name, Cluster: v.Cluster, CaughtUp: src.CaughtUp, LastLine: src.LastLine,
+			LagBytes: src.LagBytes, ClockOffsetSeconds: src.ClockOffset.Seconds(), SetAside: src.SetAside,
+		}
+		if !src.LastLine.IsZero() {
+			status.LineAgeSeconds = math.Max(0, s.opts.Now().Sub(src.LastLine).Seconds())
+		}
+		out.Sources = append(out.Sources, status)
+	}
 }
 
 // nothingReadAnywhere returns the condition of a daemon without any usable cluster, nil if there is a usable one. A

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,6 +127,24 @@ func TestReadySameWords(t *testing.T) {
 		`??\"}",reason="permission denied",source="main/log"} 1`
 	if !strings.Contains(metrics, series+"\n") {
 		t.Errorf("the metrics do not have %s", series)
+	}
+}
+
+// TestHealthShowsSources proves that /v1/health has the version, the freshness of each cluster and the state of each
+// source.
+func TestHealthShowsSources(t *testing.T) {
+	f := serve(t, main(4))
+	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
+	read := f.now
+	f.now = f.now.Add(time.Minute)
+	f.deliver(&source.Delivery{Source: f.sources["main"], CaughtUp: true, LagBytes: 7, Checkpoint: []byte("x")})
+	var got wire.Health
+	f.get("/v1/health", &got)
+	clusters := []wire.ClusterStatus{{Cluster: "main", AsOf: at(1), AgeSeconds: f.now.Sub(at(1)).Seconds()}}
+	sources := []wire.SourceStatus{{Source: "main/log", Cluster: "main", CaughtUp: true, LastLine: read,
+		LineAgeSeconds: 60, LagBytes: 7}}
+	if got.Version == "" || !slices.Equal(got.Clusters, clusters) || !slices.Equal(got.Sources, sources) {
+		t.Errorf("health: %+v", got)
 	}
 }
 

@@ -490,6 +490,7 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	if d.Lines > 0 || d.Answered {
 		in.status.LastLine = now
 	}
+	in.status.LagBytes = d.LagBytes
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 	if d.Answered {
 		setConditions(&in.status, ofGap, now, incomplete(d.Source, d.Gap)...)

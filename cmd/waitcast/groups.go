@@ -19,8 +19,8 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 func addCommands(root *cobra.Command, a *app) {
 	addGroup(root, "ask", "Ask the daemon:", newWait(a), newWhere(a), newWhen(a), newSize(a), newNow(a), newQueues(a),
 		newForecast(a), newMe(a), newJobs(a), newWatch(a), newAccuracy(a), newHistory(a), newModels(a))
-	addGroup(root, "admin", "For administrators of the daemon:", newImport(a), newQuarantine(a), newLogLevel(a),
-		newToken(a), newStore(a))
+	addGroup(root, "admin", "For administrators of the daemon:", newStatus(a), newImport(a), newQuarantine(a),
+		newLogLevel(a), newToken(a), newStore(a))
 	addGroup(root, "files", "Work on workload files (SWF), without a daemon:",
 		offline.New(&a.Console, a.client, &a.timeout)...)
 }

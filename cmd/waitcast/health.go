@@ -21,7 +21,7 @@ func (a *app) warn() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	health, err := a.asked.Health(ctx)
+	health, _, err := a.asked.Health(ctx)
 	if err != nil {
 		return // the daemon is too old, or the request has failed too
 	}

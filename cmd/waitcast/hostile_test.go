@@ -130,7 +130,7 @@ func questions(log, script string) map[string][]string {
 	return map[string][]string{
 		"wait":          {"wait", "-q", "a", "-n", "1", "-t", "1h"},
 		"wait, several": {"wait", "-q", "a,b", "-n", "1,2", "-t", "1h"}, "wait, a script": {"wait", script},
-		"now": {"now"}, "jobs": {"jobs"}, "a job": {"jobs", hostile}, "forecast": {"forecast"},
+		"now": {"now"}, "status": {"status"}, "jobs": {"jobs"}, "a job": {"jobs", hostile}, "forecast": {"forecast"},
 		"accuracy": {"accuracy"}, "models": {"models", hostile}, "all models": {"models"},
 		"size":       {"size", "-q", "a", "--sizes", "1,2", "--amdahl", "0,1h"},
 		"quarantine": {"quarantine"}, "log level": {"log-level"}, "new log level": {"log-level", "debug"},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
@@ -66,12 +67,14 @@ func (a *app) code(err error) int {
 	var problem *client.ProblemError
 	var usage *console.UsageError
 	var stale *staleError
+	var status *statusError
 	switch {
 	case !a.started, errors.As(err, &usage):
 		return exitUsage // cobra refused the arguments before a subcommand's code ran
 	case errors.As(err, &stale):
 		return exitStale
-	case errors.As(err, &problem) && problem.NoForecast():
+	case errors.As(err, &status) && status.word == wire.NotReady,
+		errors.As(err, &problem) && problem.NoForecast():
 		return exitNoForecast
 	case errors.As(err, &problem) && isUsage(problem.Status):
 		return exitUsage

@@ -77,6 +77,8 @@ type Delivery struct {
 	Gap *Gap
 	// CaughtUp is true if there was nothing more to read.
 	CaughtUp bool
+	// LagBytes is the number of bytes that were written to the logs but not read.
+	LagBytes int64
 	// Read is the time of reading, by the daemon's clock. No event can have happened later (see Ahead). It is zero for
 	// a log that is read once, because that clock does not matter there.
 	Read time.Time
@@ -207,7 +209,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	}
 	last, begin := r.delivery, r.parsed
 	d := &Delivery{
-		Source: &r.cfg, Standing: slices.Clip(last.Standing),
+		Source: &r.cfg, Standing: slices.Clip(last.Standing), LagBytes: last.LagBytes,
 		Events: make([]job.Event, 0, min((len(r.batch.Lines)-begin)*r.perLine, maxEvents+r.perLine)),
 	}
 	if !r.cfg.Files.OneShot {
@@ -274,7 +276,7 @@ func hidden(problems []tail.Problem) bool {
 func (r *Reader) next(ctx context.Context) (tail.Batch, *Delivery, error) {
 	batch, err := r.tailer.Next(ctx)
 	d := &Delivery{Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines),
-		Standing: batch.Standing}
+		LagBytes: batch.LagBytes, Standing: batch.Standing}
 	for _, p := range batch.Problems {
 		if reason := skipped(p.Reason); reason != "" {
 			d.Lines++

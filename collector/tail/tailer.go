@@ -46,6 +46,8 @@ type Batch struct {
 	Checkpoint []byte
 	// CaughtUp is true if there was nothing more to read when this batch was made.
 	CaughtUp bool
+	// LagBytes is the number of bytes that had been written to the open logs but not read when this batch was made.
+	LagBytes int64
 	// Standing has, by path, the problems that kept files of the source from being read when this batch was made. If
 	// they change, a batch is delivered even without lines.
 	Standing []Problem
@@ -391,7 +393,7 @@ func (t *Tailer) done(f *file) {
 	}
 }
 
-// caughtUp reports whether all files were read to their ends. It also sets the metric of the lag.
+// caughtUp reports whether all files were read to their ends. It also sets the lag of the batch and its metric.
 func (t *Tailer) caughtUp() bool {
 	lag := t.queued
 	all := !t.unsettled && t.queued == 0
@@ -416,6 +418,7 @@ func (t *Tailer) caughtUp() bool {
 			all = false
 		}
 	}
+	t.batch.LagBytes = lag
 	t.opts.Metrics.lagging(t.cfg.Source, lag)
 	return all
 }

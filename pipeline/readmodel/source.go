@@ -24,6 +24,11 @@ type SourceStatus struct {
 	// LastLine is the time, by the daemon's clock, at which the source last delivered a line or a polled scheduler
 	// last answered. It is zero before the first line or answer.
 	LastLine time.Time
+	// Unlogged is the time of the first of a scheduler's answers, since the newest line of its log, with changes that
+	// the log lacks. It is zero if there was none, and for logs.
+	Unlogged time.Time
+	// LagBytes is the number of bytes that had been written to the logs but not been read at the last delivery.
+	LagBytes int64
 	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's clock. It is subtracted from
 	// the times in the log. It is 0 if the clocks agree, or if the offset is configured.
 	ClockOffset time.Duration
