@@ -20,6 +20,7 @@ type lineLogger struct {
 	dropped *atomic.Int64
 	newest  time.Time // newest is in event time
 	stood   []string  // the lasting problems of the previous delivery
+	lost    bool      // the log could not be read at the previous delivery
 }
 
 func newLineLogger(log *zap.Logger) *lineLogger {
@@ -37,7 +38,7 @@ func newLineLogger(log *zap.Logger) *lineLogger {
 
 // report logs the bad lines and problems of one delivery, and, for a live log, clocks that went back.
 func (l *lineLogger) report(d *source.Delivery) {
-	if d.Source.Format.Order == collector.Live {
+	if d.Source.Format.Order == collector.Live && !d.Source.Polled { // answers report what is over with its own time
 		l.backwards(d)
 	}
 	l.problems(d)
@@ -69,6 +70,10 @@ func (l *lineLogger) problems(d *source.Delivery) {
 		}
 	}
 	l.stood = standing
+	if l.lost && len(d.Standing) == 0 && !d.Source.Polled { // the poller reports that a scheduler answers again
+		l.log.Info("the log can be read again", zap.String("source", d.Source.Name))
+	}
+	l.lost = len(d.Standing) > 0
 }
 
 // backwards logs each event whose time is more than clockTolerance before the time of an earlier event of the same

@@ -44,6 +44,7 @@ func (c *collectingCore) newPoller(
 ) *source.Poller {
 	opts := source.PollOptions{
 		Ready: func() bool { return c.logsRead(machine) },
+		Alive: func() time.Time { return newestLine(machine, c.pipeline.View(machine.Name)) },
 		Now:   c.opts.Now, Metrics: c.pollMetrics, Log: c.opts.Log,
 	}
 	poll := source.PollConfig{Interval: s.Interval}
@@ -212,6 +213,19 @@ func (c *collectingCore) logsRead(machine config.Cluster) bool {
 		}
 	}
 	return true
+}
+
+// newestLine returns the time of the newest line of the logs of a cluster.
+func newestLine(machine config.Cluster, v *readmodel.View) (at time.Time) {
+	for _, s := range machine.Sources {
+		for i := range v.Sources {
+			if line := v.Sources[i].LastLine; !s.IsPolled() && v.Sources[i].Name == machine.Name+"/"+s.Name &&
+				line.After(at) {
+				at = line
+			}
+		}
+	}
+	return at
 }
 
 // picture returns the live jobs of a view.

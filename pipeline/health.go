@@ -48,16 +48,23 @@ func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition
 	return out
 }
 
-// ofGap reports whether a condition is the one that incomplete returns.
-func ofGap(c readmodel.Condition) bool { return c.Name == readmodel.SourceIncomplete }
+// ofAnswer reports whether a condition is one of those that incomplete returns.
+func ofAnswer(c readmodel.Condition) bool {
+	return c.Name == readmodel.SourceIncomplete || c.Name == readmodel.AccountingLost
+}
 
-// incomplete returns the condition of a source whose answer has a gap, and none for a nil gap.
-func incomplete(s *source.Config, gap *source.Gap) []readmodel.Condition {
-	if gap == nil {
-		return nil
+// incomplete returns the conditions of a source whose answer has a gap, or lacks a part that did not answer.
+func incomplete(d *source.Delivery) (out []readmodel.Condition) {
+	of := readmodel.Condition{Cluster: d.Source.Options.Cluster, Source: d.Source.Name}
+	if d.Gap != nil {
+		of.Name, of.Reason, of.Progress = readmodel.SourceIncomplete, plain(d.Gap.Reason), d.Gap.Progress
+		out = append(out, of)
 	}
-	return []readmodel.Condition{{Name: readmodel.SourceIncomplete, Cluster: s.Options.Cluster, Source: s.Name,
-		Reason: plain(gap.Reason), Progress: gap.Progress}}
+	if d.Outage != "" {
+		of.Name, of.Reason, of.Progress = readmodel.AccountingLost, plain(d.Outage), ""
+		out = append(out, of)
+	}
+	return out
 }
 
 // reasonOf returns an error's text without the path. The condition has the path already.

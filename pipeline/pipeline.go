@@ -435,6 +435,7 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	// A reader that waits for CaughtUp must not get an older picture with it.
 	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
+	p.noteUnlogged(in, d)
 	in.lastDelivery = time.Now()
 	if d.Checkpoint == nil { // another delivery has the rest of the same lines
 		return nil
@@ -493,7 +494,23 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	in.status.LagBytes = d.LagBytes
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 	if d.Answered {
-		setConditions(&in.status, ofGap, now, incomplete(d.Source, d.Gap)...)
+		setConditions(&in.status, ofAnswer, now, incomplete(d)...)
+	}
+}
+
+// noteUnlogged records the time of a scheduler's answer with changes that no log of the cluster has. The first such
+// answer since the newest line of a log counts.
+func (p *Pipeline) noteUnlogged(in *sourceState, d *source.Delivery) {
+	if !d.Unlogged {
+		return
+	}
+	for _, other := range p.sources {
+		if other.cluster == in.cluster && other.status.InTurn && other.status.LastLine.After(in.status.Unlogged) {
+			in.status.Unlogged = time.Time{}
+		}
+	}
+	if in.status.Unlogged.IsZero() {
+		in.status.Unlogged = p.now()
 	}
 }
 

@@ -71,6 +71,8 @@ type part struct {
 	every time.Duration
 	// needed reports whether the query is useful; nil means always.
 	needed func() bool
+	// database is true if slurmdbd has the data; needed is not nil then.
+	database bool
 	// ask runs the query and returns its entries.
 	ask func(ctx context.Context) ([]entry, error)
 	// read parses the records of an answer. It returns a function that stores the parsed facts.
@@ -149,7 +151,7 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 		a.Err, a.Notes = a.Notes[0], nil
 		return a
 	}
-	a.Gap = f.gap()
+	a.Gap, a.Outage = f.gap(), f.outage()
 	if f.known == nil {
 		f.known = f.cfg.Known()
 	}
@@ -161,6 +163,16 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 		})
 	}
 	return a
+}
+
+// outage reports that slurmdbd does not answer: a query of its data has failed, although the user may see them.
+func (f *Facts) outage() string {
+	for _, p := range f.parts {
+		if p.database && p.failed > 0 && !p.denied && p.needed() {
+			return p.name + " fails: is slurmdbd up? Limits, accounts and shares are those of the last answer"
+		}
+	}
+	return ""
 }
 
 // factsRetry is the time until a failed query is repeated. It doubles with each failure, up to the usual interval.

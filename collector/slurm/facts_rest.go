@@ -42,10 +42,10 @@ func (f *Facts) questions() []*part {
 		{name: "slurmrestd partitions", every: factsEvery, ask: ask(controller, "slurm", "partitions", restPartition),
 			read: f.readPartitions},
 		{name: "slurmrestd qos", every: factsEvery, ask: ask(database, "slurmdb", "qos", restQOS), read: f.readQOS,
-			needed: f.accounts},
+			needed: f.accounts, database: true},
 		{name: "slurmrestd associations", every: factsEvery,
 			ask: ask(database, "slurmdb", "associations", restAssociation), read: f.readAssociations,
-			needed: f.accounts},
+			needed: f.accounts, database: true},
 		{name: "slurmrestd shares", every: factsEvery, ask: ask(controller, "slurm", "shares", restShare),
 			read: f.readShares, needed: f.accounts},
 	}

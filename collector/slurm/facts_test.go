@@ -465,6 +465,34 @@ func TestFactsAssociations(t *testing.T) {
 	}
 }
 
+// TestFactsOutage proves that an answer names the query of slurmdbd that fails, as long as it fails, and that denied
+// queries and failures of slurmctld are no outage.
+func TestFactsOutage(t *testing.T) {
+	const lost = "sacctmgr show qos fails: is slurmdbd up? Limits, accounts and shares are those of the last answer"
+	p := &pretend{texts: map[string]string{
+		"config": "ClusterName = here\nAccountingStorageType = accounting_storage/slurmdbd\n",
+		"sinfo":  sinfoLine("a", "n1", "4", "1024", "(null)", "(null)", "idle"),
+		"qos":    barred(25, "normal|0||||||||\n"), "assoc": barred(20, "here|root|||||cpu=1000||||\n"),
+	}}
+	f := p.facts(t)
+	ask := func(minute int64, want string) {
+		t.Helper()
+		if a := f.Ask(t.Context(), at(60*minute)); a.Err != nil || a.Outage != want {
+			t.Errorf("minute %d: %v, outage %q, want %q", minute, a.Err, a.Outage, want)
+		}
+	}
+	qos := p.texts["qos"]
+	ask(0, "")
+	delete(p.texts, "qos")
+	ask(10, lost)
+	ask(11, lost)
+	p.texts["qos"] = qos
+	ask(20, "")
+	delete(p.texts, "qos")
+	p.denies = "Access/permission denied"
+	ask(30, "")
+}
+
 // TestFactsBadLines proves that a bad line is left out, and reported once as long as it stays the same. If most lines
 // are bad, the command counts as failed.
 func TestFactsBadLines(t *testing.T) {

@@ -147,7 +147,7 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 		c.gone()
 	}
 	s.first, s.asked = false, c.at
-	a.Events, a.Gap = c.events, s.lacks
+	a.Events, a.Gap, a.Unlogged = c.events, s.lacks, c.unlogged
 	return a
 }
 
@@ -169,6 +169,8 @@ type comparison struct {
 	owners map[owner]bool
 	others bool
 	events []job.Event
+	// unlogged is true if a submission or an end since the previous snapshot is in no log.
+	unlogged bool
 }
 
 // emit adds an event to the answer. If the event has a number of waiting tasks, emit also sets job.Event.Total, so that
@@ -237,7 +239,18 @@ func (c *comparison) ended(r *row) {
 	}
 	ev := c.event(job.End, r)
 	ev.Time, ev.Times = r.Times.End, r.Times
+	if pictured && live.Over.IsZero() {
+		c.notLogged(r, ev.Time)
+	}
 	c.emit(ev)
+}
+
+// notLogged notes that no log had a submission or an end of a job at the given time. Parts of arrays and of
+// heterogeneous jobs do not count, because the log names many of them only with the whole job.
+func (c *comparison) notLogged(r *row, at time.Time) {
+	if !c.first && !c.cfg.Alone && at.After(c.asked.Add(-settle)) && !strings.ContainsAny(r.id, "_+") {
+		c.unlogged = true
+	}
 }
 
 // unknownJob reports a job that is not in the picture, unless its submission or start is so recent that it is left to
@@ -258,6 +271,7 @@ func (c *comparison) unknownJob(r *row) {
 		}
 	} else {
 		before.at = c.at
+		c.notLogged(r, r.Submit)
 	}
 	c.nextUnknown[r.id] = before
 	var ev job.Event

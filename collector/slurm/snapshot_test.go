@@ -249,6 +249,38 @@ func TestSnapshotBesideALog(t *testing.T) {
 	}
 }
 
+// TestSnapshotUnlogged proves that an answer reports submissions and ends that the log lacks, and only these: not those
+// of before, of the log, of parts of jobs, nor starts.
+func TestSnapshotUnlogged(t *testing.T) {
+	s := newStage(t, false, "")
+	old, logged := shown{id: "5", submit: 1}, shown{id: "6", submit: 25}
+	started := logged
+	started.state, started.start = "RUNNING", 50
+	ended := started
+	ended.state, ended.end = "COMPLETED", 80
+	array, part := shown{id: "9_1", raw: "10", submit: 40}, shown{id: "21+1", raw: "22", submit: 40}
+	s.fold(told1(job.Submit, "6", 25))
+	for _, c := range []struct {
+		at   int64
+		jobs []shown
+		want bool
+	}{
+		{20, []shown{old}, false},
+		{30, []shown{old, logged}, false},
+		{45, []shown{old, logged, array, part}, false},
+		{60, []shown{old, started}, false},
+		{75, []shown{old, started, {id: "7", submit: 70}}, true},
+		{90, []shown{old, ended, {id: "7", submit: 70}}, true},
+		{105, []shown{old, ended, {id: "7", submit: 70}}, false},
+	} {
+		a := s.answer(c.at, c.jobs...)
+		s.fold(a.Events...)
+		if a.Unlogged != c.want {
+			t.Errorf("at %d: unlogged %t", c.at, a.Unlogged)
+		}
+	}
+}
+
 // TestJobSubmittedWhileSqueueRan proves that the reason of a waiting job counts even if the job was submitted after the
 // call of squeue began, so that the time of the snapshot is before the submission.
 func TestJobSubmittedWhileSqueueRan(t *testing.T) {

@@ -36,6 +36,10 @@ type Answer struct {
 	Notes []error
 	// Gap is what the scheduler hides from the daemon, nil if nothing.
 	Gap *Gap
+	// Unlogged is true if the answer has submissions or ends since the previous answer that no log had.
+	Unlogged bool
+	// Outage says which part of the scheduler did not answer, so that earlier facts of it remain; empty if all did.
+	Outage string
 	// Err is nil if the answer can be used. If the call failed, Err is a *CallError. If the output cannot be used, Err
 	// is the error in the output.
 	Err error
@@ -61,6 +65,9 @@ type PollOptions struct {
 	// Wanted reports whether information is missing that the scheduler has. The scheduler is then polled early.
 	// Wanted is called often.
 	Wanted func() bool
+	// Alive returns a time that changes whenever a log of the scheduler has new lines. A scheduler that failed is
+	// then polled after the usual interval, however long the pause after its failures is.
+	Alive func() time.Time
 	// Now is the wall clock.
 	Now     func() time.Time
 	Metrics *PollMetrics
@@ -77,8 +84,9 @@ type Poller struct {
 	// following calls by an interval. So on average there is at most one call per interval, and never more than one
 	// ahead of its time.
 	due, early time.Time
-	failed     int    // consecutive failures
-	reported   string // the last reported failure, "" if the last call succeeded
+	alive      time.Time // PollOptions.Alive before the previous call
+	failed     int       // consecutive failures
+	reported   string    // the last reported failure, "" if the last call succeeded
 	noted      map[string]bool
 }
 
@@ -92,6 +100,12 @@ func NewPoller(cfg Config, poll PollConfig, opts PollOptions) *Poller {
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
+	}
+	if opts.Wanted == nil {
+		opts.Wanted = func() bool { return false }
+	}
+	if opts.Alive == nil {
+		opts.Alive = func() time.Time { return time.Time{} }
 	}
 	cfg.Polled = true
 	opts.Metrics.touch(&cfg)
@@ -111,7 +125,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 		if err := p.await(ctx); err != nil {
 			return nil, err
 		}
-		p.asked = true
+		p.asked, p.alive = true, p.opts.Alive()
 		begun := time.Now()
 		d, err := p.call(ctx)
 		p.plan(begun, err != nil)
@@ -156,16 +170,22 @@ func (p *Poller) await(ctx context.Context) error {
 		if left <= 0 || !since.IsZero() && time.Since(since) >= p.soon() {
 			return ctx.Err()
 		}
-		if p.opts.Wanted == nil {
-			return pause(ctx, left)
-		}
-		if since.IsZero() && !time.Now().Before(p.early) && p.opts.Wanted() {
+		if since.IsZero() && !time.Now().Before(p.early) && p.wanted() {
 			since = time.Now()
 		}
 		if err := pause(ctx, min(left, readyEvery)); err != nil {
 			return err
 		}
 	}
+}
+
+// wanted reports whether the scheduler should be polled before the call is due: it failed and is alive again, or it has
+// information that is missing.
+func (p *Poller) wanted() bool {
+	if p.failed > 0 {
+		return p.opts.Alive().After(p.alive)
+	}
+	return p.opts.Wanted()
 }
 
 // soon is how long an early call waits, so that further requests share the call.
@@ -176,7 +196,7 @@ func (p *Poller) plan(begun time.Time, failed bool) {
 	now, before := time.Now(), p.due
 	if failed {
 		p.due = now.Add(jitter(delay(p.poll.Interval, p.failed+1)))
-		p.early = p.due
+		p.early = now.Add(jitter(p.poll.Interval))
 		return
 	}
 	next := jitter(p.poll.Interval)
@@ -234,6 +254,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	switch {
 	case err == nil:
 		d.Lines, d.Events, d.CaughtUp, d.Answered, d.Gap = answer.Lines, answer.Events, true, true, answer.Gap
+		d.Unlogged, d.Outage = answer.Unlogged, answer.Outage
 		if answer.Gap != nil {
 			answer.Notes = append(answer.Notes, errors.New(answer.Gap.Reason))
 		}

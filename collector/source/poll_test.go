@@ -270,6 +270,23 @@ func TestPollerBacksOff(t *testing.T) {
 	}
 }
 
+// TestPollerReturnsWithTheLog proves that a scheduler that failed often is polled as soon as its log has new lines, and
+// that lines from before the failed call do not count.
+func TestPollerReturnsWithTheLog(t *testing.T) {
+	p := newPoller(t, patience)
+	line := time.Unix(1, 0)
+	p.opts.Alive = func() time.Time { return line }
+	fake(t, p.command, "exit 1")
+	p.wantProblem(FailedExit, tail.Unreadable)
+	p.failed, p.due = 100, time.Now().Add(time.Hour)
+	if p.wanted() {
+		t.Error("a silent log counts as alive")
+	}
+	line = time.Unix(2, 0)
+	fake(t, p.command, "echo 5")
+	p.wantEvents("5")
+}
+
 // TestPollerNotes proves how the notes of a call are logged, which name facts that are not supported. A note is logged
 // when it is new, not at every call, and again when it returns after an absence.
 func TestPollerNotes(t *testing.T) {

@@ -75,6 +75,9 @@ type Delivery struct {
 	Answered bool
 	// Gap is what the answer of a scheduler lacks, nil if nothing.
 	Gap *Gap
+	// Unlogged and Outage have the same meaning as in Answer.
+	Unlogged bool
+	Outage   string
 	// CaughtUp is true if there was nothing more to read.
 	CaughtUp bool
 	// LagBytes is the number of bytes that were written to the logs but not read.

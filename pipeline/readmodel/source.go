@@ -55,6 +55,10 @@ const (
 	SourceStandby ConditionName = "source_standby"
 	// SchedulerUntried: the scheduler is newer than all versions that waitcast was tried with. This is harmless.
 	SchedulerUntried ConditionName = "scheduler_untried"
+	// SourceStalled: a log has no new lines, although the scheduler that is polled shows changes which it should have.
+	SourceStalled ConditionName = "source_stalled"
+	// AccountingLost: the scheduler's accounting database does not answer, so facts from it are old.
+	AccountingLost ConditionName = "accounting_lost"
 	// SourceReading: the end of a log was not reached yet since the start of the process.
 	SourceReading ConditionName = "source_reading"
 	// NothingRead: no record of any cluster was read yet, so there are no forecasts. Only a daemon that is not ready
@@ -139,6 +143,27 @@ func (c Condition) HidesSource() bool {
 
 // Harmless reports whether the daemon does all of its work despite the condition.
 func (c Condition) Harmless() bool { return c.Name == SourceStandby || c.Name == SchedulerUntried }
+
+// stalled returns the condition SourceStalled of the scheduler's log with the newest line, nil if it has none: a polled
+// scheduler has shown changes after that line, and has answered again since.
+func (v *View) stalled() *Condition {
+	var log, polled *SourceStatus
+	for i := range v.Sources {
+		s := &v.Sources[i]
+		if s.InTurn && s.Unreadable() == nil && (log == nil || s.LastLine.After(log.LastLine)) {
+			log = s
+		}
+		if !s.Unlogged.IsZero() && s.LastLine.After(s.Unlogged) {
+			polled = s
+		}
+	}
+	if log == nil || polled == nil || !polled.Unlogged.After(log.LastLine) {
+		return nil
+	}
+	return &Condition{Name: SourceStalled, Cluster: v.Cluster, Source: log.Name, Since: polled.Unlogged,
+		Reason: "no new lines, but " + polled.Name + " shows submissions or ends that it lacks: does slurmctld write " +
+			"to another file? After a rotation it needs SIGUSR2"}
+}
 
 // startsUnseen returns the condition StartsUnseen of a cluster, nil if it has none. The start of a job that has just
 // ended is missing for a moment if a source has it, see cluster.Job.Over.

@@ -278,6 +278,9 @@ func (v *View) Conditions() []Condition {
 	if v.Stopped != nil {
 		out = append(out, *v.Stopped)
 	}
+	if c := v.stalled(); c != nil {
+		out = append(out, *c)
+	}
 	if c := v.startsUnseen(); c != nil {
 		out = append(out, *c)
 	}
