@@ -88,13 +88,26 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestReadyMiddle proves that a server that has read only a part of its only log is not ready.
+// TestReadyMiddle proves that a server that has read only a part of its only log is not ready, and marks its answers as
+// stale.
 func TestReadyMiddle(t *testing.T) {
 	f := serve(t, main(4))
 	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")
 	f.deliver(&source.Delivery{Source: f.sources["main"], Events: events, Lines: 2}) // the log has more
 	f.ready(http.StatusServiceUnavailable,
 		"not ready\nsource_reading: source main/log: still reading what was there before\n")
+	var q wire.Queues
+	f.get("/v1/queues", &q)
+	var got wire.Health
+	f.get("/v1/health", &got)
+	if !q.Stale || len(got.Stale) != 1 ||
+		got.Stale[0].Reason != "source_reading: source main/log: still reading what was there before" {
+		t.Errorf("stale %t, health %+v", q.Stale, got)
+	}
+	f.feed("main")
+	if f.get("/v1/queues", &q); q.Stale {
+		t.Error("stale although the log was read to its end")
+	}
 }
 
 // TestReadySameWords proves that /readyz, /v1/health and the metrics give source, file and reason in the same words,

@@ -166,14 +166,20 @@ func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	return v.At
 }
 
-// WhyStale returns the reason why answers about a cluster are stale, "" if they are fresh. Answers are stale if the
-// newest record is older than the limit, or if a source could not be read for longer than the limit.
+// WhyStale returns the reason why answers about a cluster are stale, "" if they are fresh. Answers are stale if a
+// source has not been read to its end since the start, if the newest record is older than the limit, or if a source
+// could not be read for longer than the limit.
 func (s *Service) WhyStale(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"
 	}
 	if v.Stopped != nil {
 		return v.Stopped.String()
+	}
+	for i := range v.Sources {
+		if c := v.Sources[i].Reading(); c != nil {
+			return c.String()
+		}
 	}
 	limit := s.limit()
 	unread := s.unread(v, limit)

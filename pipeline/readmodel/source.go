@@ -202,5 +202,14 @@ func (s *SourceStatus) Unreadable() *Condition {
 	return nil
 }
 
+// Reading returns the condition SourceReading of the source, without the cluster; nil if it has none.
+func (s *SourceStatus) Reading() *Condition {
+	if s.Tried() {
+		return nil
+	}
+	return &Condition{Name: SourceReading, Source: s.Name, Since: s.Since,
+		Reason: "still reading what was there before"}
+}
+
 // Tried reports whether the source was read to its end at least once, or cannot be read.
 func (s *SourceStatus) Tried() bool { return s.CaughtUp || s.Unreadable() != nil }

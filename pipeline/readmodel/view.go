@@ -267,11 +267,9 @@ func (v *View) Conditions() []Condition {
 			}
 			out = append(out, c)
 		}
-		if !s.Tried() {
-			out = append(out, Condition{
-				Name: SourceReading, Cluster: v.Cluster, Source: s.Name,
-				Reason: "still reading what was there before", Since: s.Since,
-			})
+		if c := s.Reading(); c != nil {
+			c.Cluster = v.Cluster
+			out = append(out, *c)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Condition) int { return cmp.Compare(a.Source, b.Source) })
