@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"unicode"
 
 	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/internal/wholefile"
 )
 
 // minToken is the minimum length of a token in bytes. A shorter token could be guessed. A generated token has 26
@@ -26,7 +27,7 @@ func adminToken(path string, log *zap.Logger) (string, error) {
 	token, err := readToken(path, log)
 	if errors.Is(err, fs.ErrNotExist) {
 		token = rand.Text()
-		err = writeWhole(path, token+"\n")
+		err = wholefile.WriteBytes(path, 0o600, []byte(token+"\n"))
 	}
 	if err != nil {
 		return "", fmt.Errorf("admin_token_file: %w", err)
@@ -50,23 +51,4 @@ func readToken(path string, log *zap.Logger) (string, error) {
 			zap.String("admin_token_file", path), zap.Stringer("mode", info.Mode().Perm()))
 	}
 	return token, nil
-}
-
-// writeWhole creates or replaces a file that only its owner can read. After a crash the file has either its old or its
-// new content, never a part.
-func writeWhole(path, content string) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // has mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temporary.Name()))
-		}
-	}()
-	_, err = temporary.WriteString(content)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }

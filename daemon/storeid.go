@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/internal/wholefile"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
@@ -166,5 +167,5 @@ func writeMarker(path string, marker storeMarker) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(path, string(content)+"\n")
+	return wholefile.WriteBytes(path, 0o600, append(content, '\n'))
 }

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/waitcast/waitcast/internal/wholefile"
 )
 
 const (
@@ -31,7 +32,7 @@ func LoadNames(path string) (*Names, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		key = make([]byte, keyBytes)
 		_, _ = rand.Read(key) // it never fails
-		err = writeKey(path, key)
+		err = wholefile.WriteBytes(path, 0o600, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the key of hashed names: %w", err)
@@ -42,24 +43,6 @@ func LoadNames(path string) (*Names, error) {
 				"(hashes change)", path, len(key), keyBytes)
 	}
 	return &Names{key}, nil
-}
-
-// writeKey creates the file atomically.
-func writeKey(path string, key []byte) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".names-key-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temporary.Name()))
-		}
-	}()
-	_, err = temporary.Write(key)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }
 
 // Hash returns the text that is shown instead of a name: "u-" and the first hashLetters letters and digits, in base 32,

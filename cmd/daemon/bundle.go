@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/daemon/bundle"
 	"github.com/waitcast/waitcast/internal/terminal"
 	"github.com/waitcast/waitcast/internal/version"
+	"github.com/waitcast/waitcast/internal/wholefile"
 )
 
 func bundleCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func bundleCommand() *cobra.Command {
 			if out == "" {
 				out = "waitcast-bundle-" + time.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
 			}
-			if err := os.WriteFile(out, content.Bytes(), 0o600); err != nil {
+			if err := wholefile.WriteBytes(out, 0o600, content.Bytes()); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Written         %s, %d bytes\n", terminal.Line(out), content.Len())

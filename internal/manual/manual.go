@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/internal/wholefile"
 )
 
 // Manual has the data that all pages of one program have in common.
@@ -76,7 +78,7 @@ const pageMode fs.FileMode = 0o644
 // Write writes pages into a folder, each into a file with its name.
 func Write(dir string, pages map[string]string) error {
 	for name, text := range pages {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), pageMode); err != nil {
+		if err := wholefile.WriteBytes(filepath.Join(dir, name), pageMode, []byte(text)); err != nil {
 			return fmt.Errorf("writing a manual page: %w", err)
 		}
 	}

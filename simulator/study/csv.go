@@ -9,10 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/waitcast/waitcast/internal/wholefile"
 )
 
 // Row is the result of a cell, which is a line of the CSV. Waits are in seconds.
@@ -212,27 +213,16 @@ func (r *results) close() { _ = r.file.Close() } // an error does not matter, be
 // finish sorts the file and returns its rows.
 func (r *results) finish() ([]Row, error) { return r.plan.writeAll(r.path, r.rows) }
 
-// writeAll writes all rows in order to a new CSV file, and then renames the file to path.
+// writeAll replaces the file by a CSV file with all rows in order.
 func (p *Plan) writeAll(path string, rows map[int]Row) (out []Row, err error) {
 	records := [][]string{Columns()}
 	for _, index := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[index]
 		out, records = append(out, row), append(records, row.record(p.id))
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	err = wholefile.Write(path, 0o644, func(to io.Writer) error { return writeRecords(to, records...) })
 	if err != nil {
 		return nil, err
-	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	err = errors.Join(writeRecords(file, records...), file.Chmod(mode), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(file.Name()))
 	}
 	return out, nil
 }

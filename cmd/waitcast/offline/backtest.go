@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/swflog"
 	"github.com/waitcast/waitcast/internal/version"
+	"github.com/waitcast/waitcast/internal/wholefile"
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/predictor/backtest/report"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -103,14 +103,14 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 		if rows, err = newPredictionRows(f.predictions); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, rows.close()) }()
+		defer func() { err = rows.finish(err) }()
 	}
-	page := io.WriteCloser(nil)
-	if f.report != "" { // opened before the replay, because the replay takes long
-		if page, err = os.Create(f.report); err != nil {
+	var page *wholefile.File
+	if f.report != "" { // created before the replay, because the replay takes long
+		if page, err = wholefile.Create(f.report, outMode); err != nil {
 			return err
 		}
-		defer func() { err = closeReport(f.report, page, err) }()
+		defer func() { err = page.Finish(err) }()
 	}
 	var out backtest.Result
 	err = a.traces(ctx, paths, f, func(trace *backtest.Trace, files []backtest.File) error {
@@ -257,12 +257,12 @@ func traceName(path string) string {
 // predictionRows writes forecasts as CSV. The columns are job, submit, method, p50, p75, p90 and p95. Times are in
 // seconds.
 type predictionRows struct {
-	file *os.File
+	file *wholefile.File
 	out  *csv.Writer
 }
 
 func newPredictionRows(path string) (*predictionRows, error) {
-	file, err := os.Create(path) //nolint:gosec // the user names it
+	file, err := wholefile.Create(path, outMode)
 	if err != nil {
 		return nil, err
 	}
@@ -282,18 +282,10 @@ func (r *predictionRows) write(job string, submit float64, method string, q []fl
 	return r.out.Write(row)
 }
 
-func (r *predictionRows) close() error {
+// finish gives the file its name if err is nil.
+func (r *predictionRows) finish(err error) error {
 	r.out.Flush()
-	return errors.Join(r.out.Error(), r.file.Close())
-}
-
-// closeReport closes the file of the report. After an error it removes the file.
-func closeReport(path string, page io.Closer, err error) error {
-	err = errors.Join(err, page.Close())
-	if info, failed := os.Stat(path); err != nil && failed == nil && info.Mode().IsRegular() {
-		err = errors.Join(err, os.Remove(path))
-	}
-	return err
+	return r.file.Finish(errors.Join(err, r.out.Error()))
 }
 
 // printBacktest prints the figures as a table.

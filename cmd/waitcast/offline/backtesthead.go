@@ -31,7 +31,7 @@ func (a *Commands) backtestHead(paths []string, f backtestFlags) (err error) {
 		if rows, err = newPredictionRows(f.predictions); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, rows.close()) }()
+		defer func() { err = rows.finish(err) }()
 	}
 	var out struct {
 		Traces []headTrace `json:"traces"`

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/history/workloadfile"
 	"github.com/waitcast/waitcast/internal/version"
+	"github.com/waitcast/waitcast/internal/wholefile"
 	"github.com/waitcast/waitcast/swf"
 )
 
@@ -85,11 +85,7 @@ func (a *Commands) convert(ctx context.Context, paths []string, f convertFlags) 
 	if f.output == "" {
 		return write(a.Data())
 	}
-	file, err := os.Create(f.output)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
+	return wholefile.Write(f.output, outMode, write)
 }
 
 // copyWorkload copies the 18 columns and the header of a workload file.

@@ -2,17 +2,16 @@ package offline
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/internal/wholefile"
 	"github.com/waitcast/waitcast/simulator"
 	"github.com/waitcast/waitcast/simulator/study"
 	"github.com/waitcast/waitcast/simulator/swfload"
@@ -133,11 +132,7 @@ func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *s
 }
 
 func plotTo(path, title string, series []simulator.Point) error {
-	file, err := os.Create(path) //nolint:gosec // the user names it
-	if err != nil {
-		return err
-	}
-	return errors.Join(study.Plot(file, title, series), file.Close())
+	return wholefile.Write(path, outMode, func(to io.Writer) error { return study.Plot(to, title, series) })
 }
 
 // Simulated is the output of --json.

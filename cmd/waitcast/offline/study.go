@@ -22,6 +22,7 @@ import (
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/wholefile"
 	"github.com/waitcast/waitcast/simulator/study"
 	"github.com/waitcast/waitcast/simulator/swfload"
 	"github.com/waitcast/waitcast/workload/shake"
@@ -172,11 +173,7 @@ func (f *studyFlags) curves(trace string, groups []study.Group) error {
 		if c.path == "" {
 			continue
 		}
-		file, err := os.Create(c.path)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(c.write(file), file.Close()); err != nil {
+		if err := wholefile.Write(c.path, outMode, c.write); err != nil {
 			return fmt.Errorf("%s: %w", c.path, err)
 		}
 	}
