@@ -130,7 +130,11 @@ func (d *Daemon) openListener(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.frontend.Store(newHTTPFrontend(socket, d))
+	f, err := newHTTPFrontend(socket, d)
+	if err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	d.frontend.Store(f)
 	return nil
 }
 
@@ -241,15 +245,18 @@ func (d *Daemon) handler() http.Handler {
 
 // newHTTPFrontend returns a frontend on a socket. Each request uses the core that is in use at that time. The frontend
 // answers nothing before its method serve is called.
-func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
+func newHTTPFrontend(socket *net.TCPListener, d *Daemon) (*httpFrontend, error) {
 	guard := d.core().web().guard
-	f := &httpFrontend{socket: socket, bound: d.bound, scheme: "http",
-		server: newServer(d.handler(), guard, d.opts.Log)}
+	server, err := newServer(d.handler(), guard, d.opts.Log)
+	if err != nil {
+		return nil, err
+	}
+	f := &httpFrontend{socket: socket, bound: d.bound, scheme: "http", server: server}
 	d.bound.Attach(f.server)
 	if guard.TLS() != nil {
 		f.scheme = "https"
 	}
-	return f
+	return f, nil
 }
 
 // setFrontendLimits sets the limits of connections and answers. They hold for new connections and requests.

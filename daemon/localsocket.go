@@ -41,7 +41,11 @@ func (d *Daemon) openLocal(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := &localSocket{path: d.cfg.Socket, socket: l, server: newServer(d.handler(), guard, d.opts.Log)}
+	server, err := newServer(d.handler(), guard, d.opts.Log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s := &localSocket{path: d.cfg.Socket, socket: l, server: server}
 	d.bound.Attach(s.server)
 	d.local = s
 	s.serving.Go(func() {

@@ -94,6 +94,10 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	} else {
 		err = d.update(ctx, cfg, plan)
 	}
+	var next *httpFrontend
+	if err == nil && plan.Has(config.EffectListener) {
+		next, err = newHTTPFrontend(socket, d)
+	}
 	if err != nil {
 		if socket != now.socket {
 			err = errors.Join(err, socket.Close())
@@ -101,8 +105,8 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	d.setFrontendLimits(cfg, proxies)
-	if plan.Has(config.EffectListener) {
-		d.replaceFrontend(now, newHTTPFrontend(socket, d))
+	if next != nil {
+		d.replaceFrontend(now, next)
 	}
 	d.finishReload(cfg, plan)
 	return nil

@@ -30,7 +30,7 @@ const (
 
 // newServer returns the server of the HTTP interface. It uses TLS if the guard has a certificate. The handler sets
 // the write deadline of each answer. A shutdown of the server cancels the contexts of its requests.
-func newServer(handler http.Handler, guard *access.Guard, to *zap.Logger) *http.Server {
+func newServer(handler http.Handler, guard *access.Guard, to *zap.Logger) (*http.Server, error) {
 	requests, end := context.WithCancelCause(context.Background())
 	s := &http.Server{
 		BaseContext: func(net.Listener) context.Context { return requests },
@@ -39,11 +39,12 @@ func newServer(handler http.Handler, guard *access.Guard, to *zap.Logger) *http.
 		MaxHeaderBytes: headerBytes, TLSConfig: guard.TLS(),
 		ErrorLog: log.New(&rateLimitedWriter{to: to, limit: rate.NewLimiter(complaints, complaints)}, "", 0),
 	}
-	if !guard.HTTP2() {
-		s.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
-	}
 	s.RegisterOnShutdown(func() { end(errStopping) })
-	return s
+	if guard.HTTP2() && s.TLSConfig != nil {
+		return s, limitHTTP2(s)
+	}
+	s.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	return s, nil
 }
 
 // rateLimitedWriter writes the server's messages to the log. It limits their rate, because clients cause them.
