@@ -31,7 +31,7 @@ type document struct {
 func readFile(file string, p *problems) map[string]any {
 	d := &document{file, p, map[*yaml.Node]bool{}}
 	p.places[""] = place{file: file}
-	content, err := os.ReadFile(file)
+	content, err := readBounded(file)
 	if err != nil {
 		p.add(&Error{Key: "", Problem: fmt.Sprintf("the configuration cannot be read: %v", err), Err: err})
 		return nil
@@ -47,6 +47,22 @@ func readFile(file string, p *problems) map[string]any {
 		return nil
 	}
 	return settings
+}
+
+// maxFile is the maximum size of a configuration file in bytes. A checked file takes many times as much memory.
+const maxFile = 1 << 20
+
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // the administrator names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes: is it a configuration file?", path, maxFile)
+	}
+	return content, err
 }
 
 // parse returns the mapping in the file. It returns nil if the file has no mapping.
@@ -84,6 +100,8 @@ var (
 	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
+const quotedStar = "a text that begins with * only in quotes"
+
 // syntax reports an error of the YAML library.
 func (d *document) syntax(err error, content []byte) {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
@@ -95,10 +113,16 @@ func (d *document) syntax(err error, content []byte) {
 		line++
 	}
 	e := &Error{File: d.file, Line: line, Problem: "not valid YAML: " + text, Err: err}
+	switch {
+	case strings.Contains(text, "cannot start any token"):
+		e.Allowed = "spaces to indent, not tabs; a text that begins with a special character only in quotes"
+	case strings.Contains(text, "expected alphabetic or numeric character"):
+		e.Allowed = quotedStar
+	}
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
 		before, _, _ := bytes.Cut(content, []byte("*"+m[1]))
 		e.Line = 1 + bytes.Count(before, []byte("\n"))
-		e.Allowed = "a text that begins with * only in quotes"
+		e.Allowed = quotedStar
 	}
 	d.add(e)
 }

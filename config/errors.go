@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,14 +100,21 @@ func parent(key string) string {
 	return key[:max(strings.LastIndexAny(key, ".["), 0)]
 }
 
-// err joins the errors, sorted by files and lines.
+// maxErrors is the maximum number of errors that are named.
+const maxErrors = 100
+
+// err joins the first errors by files and lines, and the number of the others.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.list, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
-	all := make([]error, len(p.list))
+	var all []error
 	for i, e := range p.list {
-		all[i] = e
+		if i == maxErrors {
+			all = append(all, fmt.Errorf("and %d more errors in the configuration", len(p.list)-maxErrors))
+			break
+		}
+		all = append(all, e)
 	}
 	return errors.Join(all...)
 }

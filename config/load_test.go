@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -290,6 +291,23 @@ func TestUnreadableFile(t *testing.T) {
 	_, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBounds proves that an endless file is refused, and that at most a hundred errors are named.
+func TestBounds(t *testing.T) {
+	clean(t)
+	if _, err := config.Load("/dev/zero", nil); err == nil || !strings.Contains(err.Error(), "is it a configuration") {
+		t.Errorf("an endless file: %v", err)
+	}
+	var text strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&text, "wrong%d: 1\n", i)
+	}
+	_, err := config.Load(write(t, text.String()), nil)
+	if err == nil || strings.Count(err.Error(), "\n") != 100 ||
+		!strings.HasSuffix(err.Error(), "more errors in the configuration") {
+		t.Errorf("%d lines of errors", strings.Count(fmt.Sprint(err), "\n"))
 	}
 }
 

@@ -216,6 +216,8 @@ clusters:
 	{"syntax", minimal + "listen: [a", "4 |  | not valid YAML |"},
 	{"syntax in line 1", "listen: ]", "1 |  | not valid YAML |"},
 	{"indentation", "listen: :1\n store: {}\n", "2 |  | not valid YAML |"},
+	{"tabs", "limits:\n\tconnections: 3\n", "2 |  | not valid YAML | not tabs"},
+	{"a star", minimal + "history: {files: [*.log]}\n", "4 |  | not valid YAML | in quotes"},
 	{"unknown anchor", "listen: :1\ndata_dir: *acct\n", "2 |  | unknown anchor | in quotes"},
 	{"anchor in itself", "clusters: &a [*a]", "1 | clusters[0] | is a list | keys and values"},
 	{"anchor merged into itself", "clusters: [&a {<<: *a}]", "0 |  | not valid YAML |"},

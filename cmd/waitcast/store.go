@@ -199,6 +199,9 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // canRead returns an error with advice if the user who restores a backup cannot read it.
 func canRead(backup string) error {
+	if info, err := os.Stat(backup); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", backup)
+	}
 	f, err := os.Open(backup)
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: the backup must be readable to the user who restores it, that of the daemon: chown "+

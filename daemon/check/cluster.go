@@ -179,7 +179,8 @@ func (o *Cluster) suggest(of *clusterReadings) {
 	if !ofSlurm && of.cluster.Procs == 0 && len(of.cluster.Pools) == 0 {
 		add("set procs of the cluster: until the machine was full once, it counts as smaller than it is")
 	}
-	if slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Start == "end" }) {
+	late := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Start == "end" })
+	if late && len(of.cluster.History.Files) == 0 {
 		add("set start of the source to beginning, or import older logs: forecasts learn from history")
 	}
 }

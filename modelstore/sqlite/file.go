@@ -107,6 +107,9 @@ func checkCopy(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if !info.Mode().IsRegular() { // reading a pipe would wait
+		return fmt.Errorf("%s is not a regular file", path)
+	}
 	if err := checkHeader(path, info.Size()); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,6 +74,14 @@ func TestRelativePaths(t *testing.T) {
 
 // TestRestore proves that a backup is restored completely, that a store is not replaced while it is in use or without
 // permission, that a replaced store is kept, and that a damaged backup is refused.
+func TestRestoreOfAPipe(t *testing.T) {
+	pipe := tempPath(t)
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	if _, err := Restore(t.Context(), pipe, tempPath(t), false, time.Now()); err == nil {
+		t.Error("a pipe was restored")
+	}
+}
+
 func TestRestore(t *testing.T) {
 	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	path, backup, to := tempPath(t), tempPath(t), filepath.Join(t.TempDir(), "new", "w.db")

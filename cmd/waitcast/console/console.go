@@ -176,6 +176,9 @@ type TextPage struct{ bytes.Buffer }
 // kept unless the text must be wrapped.
 func (p *TextPage) Line(label, text string) {
 	label = Printable(label)
+	if len([]rune(label)) >= Labels {
+		label += " "
+	}
 	rows := []string{Printable(text)}
 	if len([]rune(text)) > Columns-Labels {
 		rows = Wrap(rows[0], Columns-Labels)
