@@ -85,6 +85,7 @@ const (
 	FormatFacts           = "slurm-facts"
 	FormatPBSFacts        = "pbs-facts"
 	FormatGridEngineFacts = "gridengine-facts"
+	FormatQstat           = "gridengine-qstat"
 )
 
 // FormatLog is the format of slurmctld's own log, which may be in systemd's journal.
@@ -94,7 +95,9 @@ const FormatLog = "slurm-log"
 func (s Source) Rest() bool { return s.Socket != "" || s.URL != "" }
 
 // IsPolled reports whether the source is polled, not read.
-func (s Source) IsPolled() bool { return s.Format == FormatSqueue || s.IsPolledForFacts() }
+func (s Source) IsPolled() bool {
+	return s.Format == FormatSqueue || s.Format == FormatQstat || s.IsPolledForFacts()
+}
 
 // IsPolledForFacts reports whether the source is polled for facts about the machine.
 func (s Source) IsPolledForFacts() bool {
@@ -117,14 +120,14 @@ type Pool struct {
 // slurmrestd.
 type Source struct {
 	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. After renaming the files are read again, but records still count once"`
-	Format  string        `key:"format" enum:"pbs,pbs-facts,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,gridengine-facts,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
+	Format  string        `key:"format" enum:"pbs,pbs-facts,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,gridengine-facts,gridengine-qstat,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
 	Path    string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and facts" reload:"sources" doc:"the log file, or the folder of date-named log files; with journal a file or a folder of journals, by default that of this host"`
 	Journal []string      `key:"journal" allowed:"a list of matches of journalctl such as SYSLOG_IDENTIFIER=slurmctld; for slurm-log" reload:"sources" doc:"the log is in systemd's journal: the entries that match are read by journalctl"`
 	Pattern string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" reload:"sources" doc:"which files of the folder are logs"`
 	Rotated []string      `key:"rotated" allowed:"a list of file names with * ? [...]" reload:"sources" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
 	Start   string        `key:"start" default:"beginning" enum:"beginning,end" reload:"sources" doc:"where to begin in files without a saved position"`
 	Poll    time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" reload:"sources" doc:"how often the files are examined, in addition to inotify"`
-	Command []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue and facts" reload:"sources" doc:"slurm-squeue: the command to run instead of squeue; squeue's options are appended. slurm-facts: the command in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]; pbs-facts: in front of qmgr; gridengine-facts: in front of qconf"`
+	Command []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue, gridengine-qstat and facts" reload:"sources" doc:"slurm-squeue: the command to run instead of squeue; squeue's options are appended. slurm-facts: the command in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]; pbs-facts: in front of qmgr; gridengine-facts: in front of qconf; gridengine-qstat: in front of qstat"`
 	Socket  string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue and slurm-facts" reload:"sources" doc:"socket of slurmrestd, which is used instead of Slurm's commands"`
 	URL     string        `key:"url" allowed:"http://HOST:PORT or https://HOST:PORT, instead of command and socket; for slurm-squeue and slurm-facts" reload:"sources" doc:"address of slurmrestd, if not a Unix socket"`
 	User    string        `key:"user" allowed:"a user of Slurm; with token_file" reload:"sources" doc:"user of the requests to slurmrestd; empty means the user of the token"`

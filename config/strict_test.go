@@ -120,7 +120,7 @@ store:
 24 | clusters[2].sources[1].name | "swf" is the name of number 0 too |
 24 | clusters[2].sources[1].path | "/log/" is read by another source |
 25 | clusters[3].name | is not set | letters
-25 | clusters[3].sources[0].format | is not set | pbs, pbs-facts, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, slurm-facts, sge-accounting, sge-reporting, gridengine-facts, lsf-events, lsf-acct
+25 | clusters[3].sources[0].format | is not set | pbs, pbs-facts, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, slurm-facts, sge-accounting, sge-reporting, gridengine-facts, gridengine-qstat, lsf-events, lsf-acct
 27 | clusters[4].sources[0].name | "import" is the name of imported logs |
 29 | models.window_jobs | 5 is out of range | 10 to
 30 | models.window_age | 1m is out of range | 1h or more

@@ -241,7 +241,7 @@ func (k checker) polled(at string, s Source, twice bool) {
 	k.require(at+".journal", len(s.Journal) == 0, "is set, but %s reads no journal", s.Format)
 	k.require(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
 		"is set, but the times of %s are not corrected", s.Format)
-	if s.Format == FormatPBSFacts || s.Format == FormatGridEngineFacts {
+	if s.Format == FormatPBSFacts || s.Format == FormatGridEngineFacts || s.Format == FormatQstat {
 		k.require(at+".socket", s.Socket == "", "is set, but %s does not ask slurmrestd", s.Format)
 		k.require(at+".url", s.URL == "", "is set, but %s does not ask slurmrestd", s.Format)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/sge"
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
@@ -29,7 +30,7 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 				continue
 			}
 			asked := source.Config{Name: machine.Name + "/" + s.Name, Format: slurm.Squeue(), Options: options}
-			if s.IsPolledForFacts() {
+			if s.IsPolledForFacts() || s.Format == config.FormatQstat {
 				asked.Format = formats(c.opts.Now)[s.Format]
 			}
 			set.add(asked, c.newPoller(machine, s, asked))
@@ -63,6 +64,9 @@ func (c *collectingCore) newPoller(
 func (c *collectingCore) askJobs(
 	machine config.Cluster, s config.Source, options collector.Options,
 ) (string, source.Ask) {
+	if s.Format == config.FormatQstat {
+		return AskQstat(s, c.listing(machine, options))
+	}
 	snapshot := c.snapshot(machine, options)
 	if s.Rest() {
 		snapshot.As(s.User)
@@ -81,6 +85,14 @@ func (c *collectingCore) askJobs(
 		}
 		return list(ctx, asked)
 	}
+}
+
+// AskQstat returns the program that a source calls for the jobs of Grid Engine, and the function that calls it.
+func AskQstat(s config.Source, cfg sge.ListingConfig) (target string, ask source.Ask) {
+	cfg.Run = func(ctx context.Context, args []string) ([]byte, error) {
+		return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Timeout: s.Timeout})
+	}
+	return "qstat", sge.NewListing(cfg).Ask
 }
 
 // AskSqueue returns the program that a source calls for the jobs, and the function that calls it.
@@ -191,13 +203,22 @@ func FactsTarget(s config.Source) string {
 func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) *slurm.Snapshot {
 	cfg := slurm.SnapshotConfig{
 		Options: options, Alone: true,
-		Picture: func() map[string]slurm.Live { return picture(c.pipeline.View(machine.Name)) },
+		Picture: func() map[string]source.Live { return picture(c.pipeline.View(machine.Name)) },
 		Facts:   func() *job.Facts { return c.pipeline.View(machine.Name).Facts },
 	}
 	for _, s := range machine.Sources {
 		cfg.Alone = cfg.Alone && s.Format != slurm.LogName
 	}
 	return slurm.NewSnapshot(cfg)
+}
+
+// listing returns the configuration of a listing of Grid Engine's jobs.
+func (c *collectingCore) listing(machine config.Cluster, options collector.Options) sge.ListingConfig {
+	reports := func(s config.Source) bool { return s.Format == sge.ReportingName }
+	return sge.ListingConfig{
+		Options: options, Alone: !slices.ContainsFunc(machine.Sources, reports),
+		Picture: func() map[string]source.Live { return picture(c.pipeline.View(machine.Name)) },
+	}
 }
 
 // logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is an answer
@@ -229,11 +250,11 @@ func newestLine(machine config.Cluster, v *readmodel.View) (at time.Time) {
 }
 
 // picture returns the live jobs of a view.
-func picture(v *readmodel.View) map[string]slurm.Live {
-	jobs := make(map[string]slurm.Live, len(v.Running)+len(v.Queued))
+func picture(v *readmodel.View) map[string]source.Live {
+	jobs := make(map[string]source.Live, len(v.Running)+len(v.Queued))
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
-			jobs[j.ID] = slurm.Live{
+			jobs[j.ID] = source.Live{
 				Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held,
 				Suspended: !j.Suspended.IsZero(), Over: j.Over, Split: j.Split,
 			}

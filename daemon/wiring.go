@@ -31,7 +31,7 @@ func formats(now func() time.Time) map[string]collector.Format {
 	all := map[string]collector.Format{}
 	for _, f := range []collector.Format{
 		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(),
-		slurm.FactsFormat(), pbs.FactsFormat(), sge.FactsFormat(),
+		slurm.FactsFormat(), pbs.FactsFormat(), sge.FactsFormat(), sge.QstatFormat(),
 		sge.Accounting(), sge.Reporting(), lsf.Events(), lsf.Acct(),
 	} {
 		all[f.Name] = f

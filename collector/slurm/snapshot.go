@@ -17,15 +17,7 @@ import (
 const settle = 2 * time.Second
 
 // Live has the state of a job in the picture of the cluster.
-type Live struct {
-	job.Attributes
-	Submit, Eligible time.Time
-	Start            time.Time // zero while it waits
-	Held             bool
-	Suspended        bool
-	Over             time.Time // zero, or the end of a job whose start is unknown
-	Split            int       // of an array: number of tasks that have become jobs of their own
-}
+type Live = source.Live
 
 // SnapshotConfig configures a Snapshot.
 type SnapshotConfig struct {

@@ -83,7 +83,7 @@ func (m *masker) source(name string) string {
 func (m *masker) sourceName(name string) string {
 	switch name {
 	case "pbs", "swf", "slurm-jobcomp", "slurm-log", "slurm-sacct", "slurm-squeue", "slurm-facts", "sge-accounting",
-		"sge-reporting", "pbs-facts", "gridengine-facts", "lsf-events", "lsf-acct", "import":
+		"sge-reporting", "pbs-facts", "gridengine-facts", "gridengine-qstat", "lsf-events", "lsf-acct", "import":
 		return name
 	}
 	return m.name("source", name)

@@ -173,6 +173,9 @@ func (o *Cluster) suggest(of *clusterReadings) {
 	if has("sge-accounting") && !has("sge-reporting") {
 		add("add a source of format sge-reporting: sge-accounting reports jobs only when they are over")
 	}
+	if (has("sge-accounting") || has("sge-reporting")) && !has(config.FormatQstat) {
+		add("add a source of format gridengine-qstat: it reports waiting jobs with their sizes, queues and limits")
+	}
 	if has("lsf-acct") && !has("lsf-events") {
 		add("add a source of format lsf-events: lsf-acct reports jobs only when they are over")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/sge"
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
@@ -58,7 +59,7 @@ func (c *checker) poll(ctx context.Context, configured *config.Cluster, s *confi
 		c.listed(t, of, about)
 	}
 	c.finish(t, of)
-	if s.Format == config.FormatSqueue {
+	if s.Format == config.FormatSqueue || s.Format == config.FormatQstat {
 		text = fmt.Sprintf("%s running, %s waiting or held", plural(t.Running, "job"), plural(t.Waiting, "job"))
 	}
 	if text == "" {
@@ -105,6 +106,10 @@ func (c *checker) target(configured *config.Cluster, s *config.Source, options c
 	}
 	if s.IsPolledForFacts() {
 		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, nothing, as)
+	}
+	if s.Format == config.FormatQstat {
+		return daemon.AskQstat(*s, sge.ListingConfig{Options: options, Alone: true,
+			Picture: func() map[string]source.Live { return nil }})
 	}
 	// The snapshot starts without known jobs, so that it reports every live job.
 	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
