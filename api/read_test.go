@@ -237,7 +237,7 @@ func TestMetricsLint(t *testing.T) {
 		"model": readmodel.SyntheticModels(), "stay": {"long_term", "temporary", "dropped"},
 		"size": waittime.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
 		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing",
-			"role", "cross_origin", "rate", "connections", "queue", "busy", "idle", "slow", "room", "age"),
+			"role", "cross_origin", "host", "rate", "connections", "queue", "busy", "idle", "slow", "room", "age"),
 		"kind":  {"users", "histories", "classes"},
 		"state": {"running", "queued", "held"}, "bound": {"below", "hits"},
 		"made": {"live", "replayed"}, "pool": {"batch", "rest"},

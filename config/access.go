@@ -19,6 +19,7 @@ type Access struct {
 	BasicRole       string   `key:"basic_role" default:"user" enum:"public,user,admin" reload:"access" doc:"role of the users in web_config_file; a user owns the jobs of the scheduler's user with the same name"`
 	CertificateRole string   `key:"certificate_role" default:"public" enum:"public,user,admin" reload:"access" doc:"role of callers that show a client certificate which web_config_file has verified; its common name is the user"`
 	Origins         []string `key:"origins" allowed:"a list of origins, such as https://ondemand.example.org" reload:"access" doc:"sites whose pages may send requests from a browser (CORS), and show the daemon's page in a frame; browsers send no stored passwords or certificates with these requests"`
+	Hosts           []string `key:"hosts" allowed:"a list of names, such as head.example.org" reload:"access" doc:"names, besides localhost and those of this host, that requests over loopback may have in the header Host; others get 421, because a page of another site may have sent them (DNS rebinding). Trusted proxies may send any name"`
 	Munge           bool     `key:"munge" default:"false" reload:"access" doc:"accept credentials of munge in place of a token, over TLS or on loopback: the user who made the credential has the role user. Needs the program unmunge and a running munged with the cluster's key"`
 	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, of munge and of the socket, and common names of client certificates, that are administrators"`
 }

@@ -20,7 +20,8 @@ var wantEffects = map[Effect][]string{
 	EffectAccess: {
 		"admin_token_file", "tokens_file", "stale_after",
 		"access.anonymous", "access.others", "access.users", "access.basic_role", "access.certificate_role",
-		"access.admins", "access.origins", "access.munge", "limits.requests_per_second", "limits.burst", "limits.body",
+		"access.admins", "access.origins", "access.hosts", "access.munge", "limits.requests_per_second", "limits.burst",
+		"limits.body",
 		"limits.expensive", "limits.expensive_waiting",
 		"limits.connections", "limits.connections_per_client", "limits.write_timeout", "limits.trusted_proxies",
 	},

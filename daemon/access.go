@@ -85,7 +85,7 @@ func policyOf(c config.Access) (access.Policy, error) {
 	out.AnonymousAuto = c.Anonymous == "" || c.Anonymous == "auto"
 	out.OthersAuto = c.Others == "" || c.Others == "auto"
 	out.Users = cmp.Or(access.Show(c.Users), out.Users)
-	out.Admins, out.Origins, out.Munge = c.Admins, c.Origins, c.Munge
+	out.Admins, out.Origins, out.Hosts, out.Munge = c.Admins, c.Origins, c.Hosts, c.Munge
 	for _, r := range []struct {
 		key, text string
 		auto      bool

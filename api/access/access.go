@@ -110,6 +110,8 @@ type Policy struct {
 	// Origins are the sites, such as https://ondemand.example.org, whose pages may send requests from a browser, and
 	// may show the daemon's page in a frame. Patterns are not supported.
 	Origins []string
+	// Hosts are the names, besides those of this host, that requests over loopback may have in the header Host.
+	Hosts []string
 }
 
 // Default returns the policy without any configuration: everybody may use all paths except those for administrators,

@@ -82,11 +82,11 @@ func TestExpensiveQuestions(t *testing.T) {
 		}
 		const name = "waitcast_http_refused_total"
 		want := "# HELP " + name + " HTTP requests refused for the caller's credential or load, by reason: " +
-			"credential (wrong), missing (no credential), role, cross_origin, rate, connections (on the reserve), " +
-			"queue (too many of the client wait for a slot), busy (no slot in time).\n" +
+			"credential (wrong), missing (no credential), role, cross_origin, host (of another site), rate, " +
+			"connections (on the reserve), queue (too many of the client wait for a slot), busy (no slot in time).\n" +
 			"# TYPE " + name + " counter\n"
 		for _, line := range []string{`busy"} 3`, `connections"} 0`, `credential"} 0`,
-			`cross_origin"} 0`, `missing"} 0`, `queue"} 1`,
+			`cross_origin"} 0`, `host"} 0`, `missing"} 0`, `queue"} 1`,
 			`rate"} 0`, `role"} 0`} {
 			want += name + `{reason="` + line + "\n"
 		}

@@ -112,7 +112,12 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		sites := g.rules.Load().origins
+		now := g.rules.Load()
+		if p := now.hosts.checkHost(r, now.limits.Proxies); p != nil {
+			g.refuse(w, reasonHost, p)
+			return
+		}
+		sites := now.origins
 		if sites.answer(w, r) {
 			return
 		}

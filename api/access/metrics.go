@@ -12,6 +12,7 @@ const (
 	reasonMissing     = "missing"      // 401: no credential
 	reasonRole        = "role"         // 403
 	reasonOrigin      = "cross_origin" // 403
+	reasonHost        = "host"         // 421
 	reasonRate        = "rate"         // 429
 	reasonConnections = "connections"  // 503: the connection is beyond the limit
 	reasonQueue       = "queue"        // 429: too many requests of the client wait for a slot
@@ -30,8 +31,8 @@ func newMetrics(reg prometheus.Registerer, expensive *fairqueue.Queue) *metrics 
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_http_refused_total",
 			Help: "HTTP requests refused for the caller's credential or load, by reason: credential " +
-				"(wrong), missing (no credential), role, cross_origin, rate, connections (on the " +
-				"reserve), queue (too many of the client wait for a slot), busy (no slot in time).",
+				"(wrong), missing (no credential), role, cross_origin, host (of another " +
+				"site), rate, connections (on the reserve), queue (too many of the client wait for a slot), busy (no slot in time).",
 		}, []string{"reason"}),
 		files: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_access_file_ok",
@@ -45,8 +46,8 @@ func newMetrics(reg prometheus.Registerer, expensive *fairqueue.Queue) *metrics 
 			Buckets: []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5},
 		}),
 	}
-	for _, reason := range []string{reasonCredential, reasonMissing, reasonRole, reasonOrigin, reasonRate,
-		reasonConnections, reasonQueue, reasonBusy} {
+	for _, reason := range []string{reasonCredential, reasonMissing, reasonRole, reasonOrigin, reasonHost,
+		reasonRate, reasonConnections, reasonQueue, reasonBusy} {
 		m.refused.WithLabelValues(reason)
 	}
 	if reg != nil {

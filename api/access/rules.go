@@ -25,6 +25,7 @@ type rules struct {
 	web      *reloaded[*webConfig] // nil without a web-config file
 	noWeb    *webConfig            // used if there is no web-config file
 	origins  *origins
+	hosts    hosts
 	requests *limiter // limits by client
 	scrapes  *limiter // limits of scrapes, which do not count towards the other limits
 }
@@ -50,7 +51,8 @@ func (g *Guard) Prepare(o Options) (apply func(), err error) {
 		old = &rules{}
 	}
 	r := &rules{
-		options: o, policy: o.Policy, origins: sites, limits: o.Limits, names: o.Names, admin: tokens{},
+		options: o, policy: o.Policy, origins: sites, hosts: newHosts(o.Policy.Hosts), limits: o.Limits,
+		names: o.Names, admin: tokens{},
 		noWeb: &webConfig{http2: true}, requests: old.requests, scrapes: old.scrapes,
 	}
 	if o.AdminToken != "" {
