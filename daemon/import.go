@@ -42,10 +42,15 @@ func (c *collectingCore) openImports(context.Context) error {
 	return nil
 }
 
+// errImportEnds is the answer to an import that is cut off because its core ends.
+var errImportEnds error = &api.Refused{Status: http.StatusServiceUnavailable,
+	Detail: "the import was interrupted: the daemon is stopping, or a reload restarts it",
+	Hint:   "send it again; nothing of it was kept"}
+
 // closeImports stops all imports.
 func (c *collectingCore) closeImports() error {
 	for _, i := range c.imports {
-		i.Close(errStopping)
+		i.Close(errImportEnds)
 	}
 	return nil
 }

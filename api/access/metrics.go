@@ -31,8 +31,9 @@ func newMetrics(reg prometheus.Registerer, expensive *fairqueue.Queue) *metrics 
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_http_refused_total",
 			Help: "HTTP requests refused for the caller's credential or load, by reason: credential " +
-				"(wrong), missing (no credential), role, cross_origin, host (of another " +
-				"site), rate, connections (on the reserve), queue (too many of the client wait for a slot), busy (no slot in time).",
+				"(wrong), missing (no credential), role, cross_origin, host (of another site), rate, " +
+				"connections (on the reserve), queue (too many of the client wait for a slot), busy (no slot " +
+				"in time).",
 		}, []string{"reason"}),
 		files: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_access_file_ok",
