@@ -45,7 +45,7 @@ func (c *collectingCore) openImports(context.Context) error {
 // errImportEnds is the answer to an import that is cut off because its core ends.
 var errImportEnds error = &api.Refused{Status: http.StatusServiceUnavailable,
 	Detail: "the import was interrupted: the daemon is stopping, or a reload restarts it",
-	Hint:   "send it again; nothing of it was kept"}
+	Hint:   "import the same log again: what was taken in counts once"}
 
 // closeImports stops all imports.
 func (c *collectingCore) closeImports() error {
