@@ -151,6 +151,14 @@ func TestWell(t *testing.T) {
 	}
 }
 
+// TestSharedLog proves that a log that two clusters read is a finding.
+func TestSharedLog(t *testing.T) {
+	s := newSite(t)
+	s.write("log", jobs(4, s.now.Add(-time.Minute), time.UTC), s.now.Add(-time.Minute))
+	r := s.run(pbsCluster + strings.ReplaceAll(pbsCluster, "main", "other"))
+	want(t, r, "cluster.shared", check.Warning, "read by cluster main too")
+}
+
 // TestTimeZone proves that a log whose times do not fit the time at which it was written gives a finding with the
 // offset that would fit. A log that fits, or is only old, gives none.
 func TestTimeZone(t *testing.T) {

@@ -31,6 +31,7 @@ func (c *checker) sources(ctx context.Context) {
 	for i := range logs {
 		byName[logs[i].Name] = &logs[i]
 	}
+	c.sharedLogs()
 	for _, configured := range c.cfg.Clusters {
 		of := &clusterReadings{cluster: configured, jobs: map[string]*seen{}}
 		if len(configured.Sources) == 0 {
@@ -48,6 +49,25 @@ func (c *checker) sources(ctx context.Context) {
 		}
 		c.cluster(of)
 		c.visibility(of)
+	}
+}
+
+// sharedLogs warns of a log that several clusters read. Only a dump of sacct names the cluster of each job.
+func (c *checker) sharedLogs() {
+	readers := map[[2]string]string{}
+	for _, configured := range c.cfg.Clusters {
+		for _, s := range configured.Sources {
+			log := [2]string{filepath.Clean(s.Path), s.Pattern}
+			if s.Path == "" || s.Format == slurm.SacctName {
+				continue
+			}
+			if other := readers[log]; other != "" && other != configured.Name {
+				c.add("cluster.shared", Warning, "source "+configured.Name+"/"+s.Name,
+					"give each cluster its own log", "%s is read by cluster %s too, so that its jobs count in both",
+					s.Path, other)
+			}
+			readers[log] = configured.Name
+		}
 	}
 }
 
