@@ -167,11 +167,8 @@ local function question(set)
   local nodes = tonumber((set.nodes or ""):match("^%d+")) or 0
   local tasks = tonumber(set.ntasks) or math.max(1, nodes) * math.max(1, tonumber(set["ntasks-per-node"]) or 1)
   local procs = tasks * math.max(1, tonumber(set["cpus-per-task"]) or 1)
-  local body = { procs = { procs }, account = set.account, qos = set.qos, places = {} }
-  for name in (partitions or ""):gmatch("[^,]+") do
-    body.places[#body.places + 1] = { queue = name, cluster = set.clusters or settings.cluster }
-  end
-  if #body.places == 0 then body.places[1] = { cluster = set.clusters or settings.cluster or nil } end
+  local body = { procs = { procs }, account = set.account, qos = set.qos }
+  body.places = { { queue = partitions, cluster = set.clusters or settings.cluster } } -- several partitions are one job
   if next(body.places[1]) == nil then body.places = nil end
   if nodes > 0 then body.nodes = nodes end
   local gpus = total(set.gpus) + math.max(1, nodes) * (total(set["gpus-per-node"]) + total(set.gres, "gpu")) + tasks * total(set["gpus-per-task"])
@@ -276,7 +273,7 @@ local function sentence(answer, limit, what)
     return answer.type == "urn:waitcast:problem:no-forecast" and answer.status == 422 and hopeless(what, answer, limit) or nil
   end
   local asked
-  for _, c in ipairs(candidates) do -- the best first, of several partitions
+  for _, c in ipairs(candidates) do
     if not asked and (not limit or math.abs((c.time_limit_seconds or limit) - limit) < 1) then asked = c end
   end
   if not asked then

@@ -191,7 +191,7 @@ func (c *cluster) provesQuestion() {
 		t.Fatalf("%s: %v", f.body, err)
 	}
 	want := map[string]any{
-		"places": []any{map[string]any{"queue": "medium"}, map[string]any{"queue": "long"}}, "procs": []any{8.0},
+		"places": []any{map[string]any{"queue": "medium,long"}}, "procs": []any{8.0},
 		"nodes": 2.0, "memory": "2M", "time_limits": []any{"86400", "43200", "28800", "14400", "7200", "3600"},
 		"account": hostile, "user": hostile,
 	}
