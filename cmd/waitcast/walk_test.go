@@ -377,11 +377,37 @@ func (w *world) walkComparison() {
 		w.Errorf("POST /v1/wait: the probabilities to start first sum to %v", best)
 	}
 	if len(w.queues) > 1 {
-		question.TimeLimits = []string{"10m", "1d"}
-		sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(question.Procs), " ", ","), "[]")
-		w.same("/v1/wait", question, []string{"wait", "-q", strings.Join(w.queues, ","), "-n", sizes, "-t", "10m,1d",
-			"--by", "1h"}, quantile(all.Candidates[0].WaitSeconds.P50))
+		w.walkSeveralQueues(&question, &all)
 	}
+}
+
+// walkSeveralQueues checks the answers about jobs that may start in any queue. They are at no level later than those of
+// all about the single queues. The command prints what the daemon answers.
+func (w *world) walkSeveralQueues(question *wire.WaitsRequest, all *wire.Waits) {
+	queues := strings.Join(w.queues, ",")
+	question.Places = []wire.Place{{Queue: queues}}
+	status, body := w.request("POST", "/v1/wait", question)
+	var several wire.Waits
+	if status != http.StatusOK || json.Unmarshal(body, &several) != nil {
+		w.checkRefused("POST /v1/wait", status, body)
+		return
+	}
+	for _, c := range several.Candidates {
+		for _, one := range all.Candidates {
+			if one.Procs != c.Procs || one.TimeLimitSeconds != c.TimeLimitSeconds {
+				continue
+			}
+			for l, q := range values(&c.WaitSeconds) {
+				if q > values(&one.WaitSeconds)[l]+.1 {
+					w.Errorf("%d processors in %s: %+v, in %s %+v", c.Procs, queues, values(&c.WaitSeconds), one.Queue,
+						values(&one.WaitSeconds))
+				}
+			}
+		}
+	}
+	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(question.Procs), " ", ","), "[]")
+	w.same("/v1/wait", question, []string{"wait", "-q", queues, "-n", sizes, "-t", "10m,1d", "--by", "1h"},
+		quantile(several.Candidates[0].WaitSeconds.P50))
 }
 
 func (w *world) checkRefused(what string, status int, body []byte) {
