@@ -11,7 +11,7 @@ import (
 func unlikeModels(t *testing.T, columns [][]float64, y []float64) []*Model {
 	var models []*Model
 	for i, trees := range []int{1, 4, 7, 8, 9, 17, 20} {
-		p := Params{Trees: trees, Leaves: 3 + 4*i, MinLeaf: 5, Bins: 22 + 7*i, Seed: uint64(i)}
+		p := Params{Trees: trees, Leaves: 3 + 4*i, MinLeaf: 5, Bins: 20 + 15*i, Seed: uint64(i)}
 		m := mustTrain(t, columns, y, nil, []float64{.1, .5, .9}[i%3], p)
 		data, err := m.MarshalBinary()
 		if err != nil {

@@ -22,7 +22,7 @@ type Params struct {
 	Rate float64
 	// MinLeaf is the minimum number of rows in a leaf, 20 by default.
 	MinLeaf int
-	// Bins is the maximum number of bins of a feature, 2 to 64, 64 by default.
+	// Bins is the maximum number of bins of a feature, 2 to 128, 128 by default.
 	Bins int
 	// RowShare and FeatureShare are the parts of the rows and of the features on which each tree is grown, in (0, 1];
 	// 1 by default. They are drawn again for each tree. Smaller parts are faster and mostly better, because trees

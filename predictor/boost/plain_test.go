@@ -254,7 +254,7 @@ func TestTrainExact(t *testing.T) {
 			}
 		}
 		p := Params{Trees: 12, Leaves: 2 + rng.IntN(20), MinLeaf: 1 + rng.IntN(40),
-			Bins: []int{maxBins, 20, 2}[rng.IntN(3)], Rate: .2, Seed: seed}
+			Bins: []int{maxBins, 64, 2}[rng.IntN(3)], Rate: .2, Seed: seed}
 		if seed%2 == 0 {
 			p.RowShare, p.FeatureShare, p.Focus = .5, .5, []float64{0, .6}[seed/2%2]
 		}

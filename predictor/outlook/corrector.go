@@ -206,7 +206,7 @@ func (c *corrector) train(seed uint64) error {
 	}
 	// The trees are small and use few bins. The rows of one log are correlated, so they contain much less information
 	// than their number suggests.
-	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, RowShare: .5,
+	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, Bins: 64, RowShare: .5,
 		FeatureShare: .5, Seed: seed}
 	data, err := boost.NewDataFrom(featureCount, column, target[0], nil, params.Bins)
 	if err != nil {

@@ -47,7 +47,7 @@ func newLearner() *learner {
 	n := len(Levels())
 	return &learner{
 		levels: Levels(), exact: make([][]float64, n), losses: make([][2]float64, n), shift: make([]float64, n),
-		trees: boost.Params{Trees: 100, Leaves: 12, Rate: .06, MinLeaf: 20},
+		trees: boost.Params{Trees: 100, Leaves: 12, Rate: .06, MinLeaf: 20, Bins: 64},
 	}
 }
 
