@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// maxBins is the maximum number of bins of a feature. A byte has room for 255 beside the bin of missing values. Replays
-// of the first 9,000 jobs of SDSC-SP2 took 52 s of CPU time with 255, 38 s with 128 and 31 s with 63; the loss at .5/.95
-// was .345/.128, .342/.130 and .338/.128. On KTH it was .536/.180, .536/.181 and .535/.181, but with 64 or fewer the loss
-// of a young model at .95 was 2 % higher than with 128 or 255.
+// maxBins is the maximum number of bins of a feature. A byte has room for 255 beside the bin of missing values.
+// Replays of the first 9,000 jobs of SDSC-SP2 took 52 s of CPU time with 255, 38 s with 128 and 31 s with 63; the
+// loss at .5/.95 was .345/.128, .342/.130 and .338/.128. On KTH it was .536/.180, .536/.181 and .535/.181, but with
+// 64 or fewer the loss of a young model at .95 was 2 % higher than with 128 or 255.
 const maxBins = 128
 
 // Data is a set of rows with binned features, ready for training. Several trainings may use it concurrently.
