@@ -46,7 +46,13 @@ func TestNulHoleStays(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n\x00\x00\x00\x00rest\nthree\n")
 		r.want("log:1:one")
+		if r.caughtUp {
+			t.Error("the end counts as reached, although lines stand behind the run")
+		}
 		r.wantAfter(DefaultGrace, "log:3:three", NulBytes)
+		if !r.caughtUp {
+			t.Error("the end does not count as reached after the run was skipped")
+		}
 		if r.problems[0].Number != 2 {
 			t.Errorf("line %d, want 2", r.problems[0].Number)
 		}

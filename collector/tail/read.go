@@ -203,6 +203,12 @@ func (t *Tailer) handleNULs(f *file, pos int64, data []byte) {
 	}
 }
 
+// awaitsData reports whether the data of a run of NUL bytes may still come. What stands behind the run is not read yet.
+func (t *Tailer) awaitsData(f *file) bool {
+	h := f.nuls
+	return !h.since.IsZero() && !h.open && t.opts.Clock.Now().Sub(h.since) < t.cfg.Grace
+}
+
 // nulsDue reports whether the wait for the data of a run of NUL bytes is over.
 func (t *Tailer) nulsDue(f *file) bool {
 	h := f.nuls

@@ -414,7 +414,7 @@ func (t *Tailer) caughtUp() bool {
 		if _, gz := f.src.(*gzipSource); !gz {
 			lag += max(0, st.size-f.Offset)
 		}
-		if st.size > 0 && !(f.atEnd && st.unchanged(f.seen)) {
+		if st.size > 0 && !(f.atEnd && st.unchanged(f.seen)) || t.awaitsData(f) {
 			all = false
 		}
 	}
