@@ -29,7 +29,7 @@ func limitHTTP2(s *http.Server) error {
 		if base, ok := h.(interface{ BaseContext() context.Context }); ok {
 			opts.Context = base.BaseContext()
 		}
-		h2.ServeConn(newHeaderDeadline(c), opts)
+		h2.ServeConn(newHeaderDeadline(c), opts) //nolint:staticcheck // see above
 	}
 	return nil
 }

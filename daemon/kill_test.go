@@ -339,7 +339,8 @@ func (k *killer) last() {
 	}
 }
 
-// becomesReady waits until a daemon has read everything. Some random logs lack the ends of jobs, which are then overdue.
+// becomesReady waits until a daemon has read everything. Some random logs lack the ends of jobs, which are then
+// overdue.
 func becomesReady(url string) bool {
 	return polling.Until(patience, func() bool {
 		conditions := strings.Split(strings.TrimSpace(fetch(url+"/readyz")), "\n")

@@ -121,8 +121,8 @@ func TestSnapshotBadInput(t *testing.T) {
 	})
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")
 	d.wantLog("the scheduler answers again")
-	// Three jobs have gone, which the log does not show. If no job were left, or if the three had been submitted just now,
-	// Slurm could hide them from an ordinary user.
+	// Three jobs have gone, which the log does not show. If no job were left, or if the three had been submitted just
+	// now, Slurm could hide them from an ordinary user.
 	s.shows(squeueLine("4", "RUNNING", "long", "carol", 4, submitted, submitted.Add(25*time.Second), "None"))
 	d.eventually("a picture of one job", func() bool {
 		v := d.Views()[0]
