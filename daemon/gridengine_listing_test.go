@@ -52,7 +52,7 @@ func TestRealGridEngineListing(t *testing.T) {
 			t.Fatalf("running %q, waiting %q; want %q", got[0], got[1], want)
 		}
 	}
-	for _, id := range []string{one, waits, held, array} {
+	for _, id := range []string{waits, held, array, one} { // waits would run once the other is gone
 		c.run("qdel", "-f", id)
 	}
 	for _, d := range daemons {

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waitcast/waitcast/client/jobscript"
+	"github.com/waitcast/waitcast/internal/polling"
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
@@ -61,8 +63,11 @@ func (g *realGridEngine) submit(t *testing.T, what submission) (map[string]strin
 	if err != nil || strings.Trim(id, "0123456789") != "" {
 		return nil, string(out)
 	}
-	text, err := exec.Command(run, "qstat", "-j", id).Output()
-	if err != nil {
+	var text []byte
+	if !polling.Until(time.Minute, func() bool { // on a busy machine qmaster does not answer at times
+		text, err = exec.Command(run, "qstat", "-j", id).Output()
+		return err == nil
+	}) {
 		t.Fatalf("%v: qstat -j %s: %v", what, id, err)
 	}
 	shown := map[string]string{}
