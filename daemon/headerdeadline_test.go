@@ -85,10 +85,16 @@ func TestSlowHeadersOverHTTP2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := speak(t, address, config)
-			go rest(s)
+			sent := make(chan struct{})
+			go func() {
+				defer close(sent)
+				rest(s)
+			}()
 			if took := s.ended(t); took > time.Minute {
 				t.Errorf("the connection ended after %s", took)
 			}
+			_ = s.conn.Close()
+			<-sent
 		})
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}}
