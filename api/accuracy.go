@@ -20,7 +20,7 @@ type accuracyInput struct {
 	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened (live), or afterwards (replayed)"`
 	Since   string `query:"since" default:"30d" doc:"start of the period: coverage counts jobs submitted since, losses jobs whose wait ended since. A time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
 	Until   string `query:"until" doc:"end of the period: losses count jobs before it, and coverage is as of this instant"`
-	Limit   int    `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"maximum number of groups"`
+	Limit   int    `query:"limit" default:"150" minimum:"1" maximum:"10000" doc:"maximum number of groups"`
 	Offset  int    `query:"offset" default:"0" minimum:"0" doc:"number of groups to skip at the beginning: next_offset of the previous answer"`
 
 	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
