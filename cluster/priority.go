@@ -161,8 +161,7 @@ type Rank struct {
 }
 
 // Rank returns a job's rank at an instant; of a job that requested several queues, the best of its ranks there. A
-// priority reported by the scheduler takes precedence over one computed by
-// the rules.
+// priority reported by the scheduler takes precedence over one computed by the rules.
 func (r *Rules) Rank(j *Job, now time.Time) Rank {
 	a := j.Attributes
 	if a.Priority <= 0 {
