@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
@@ -136,17 +137,39 @@ func (l *Listing) parse(output []byte) ([]listedJob, error) {
 	return out, nil
 }
 
-// decode reads XML as qstat writes it: names may have any bytes.
+// stray is the first of 256 private characters that stand for bytes in names that XML forbids.
+const stray rune = 0xf0000
+
+// decode reads XML as qstat writes it: names may have any bytes (see name).
 func decode(output []byte, to any) error {
-	clean := bytes.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return '?'
+	clean := make([]byte, 0, len(output))
+	for len(output) > 0 {
+		r, n := utf8.DecodeRune(output)
+		if r == utf8.RuneError && n == 1 || unicode.IsControl(r) && r != '\n' && r != '\t' {
+			for _, b := range output[:n] {
+				clean = utf8.AppendRune(clean, stray+rune(b))
+			}
+		} else {
+			clean = append(clean, output[:n]...)
 		}
-		return r
-	}, bytes.ToValidUTF8(output, []byte("?")))
+		output = output[n:]
+	}
 	d := xml.NewDecoder(bytes.NewReader(clean))
 	d.Strict = false
 	return d.Decode(to)
+}
+
+// name returns the printable form of a name, with the bytes that decode replaced.
+func name(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r >= stray && r <= stray+0xff {
+			out.WriteByte(byte(r - stray))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return job.Printable(out.String())
 }
 
 // job reads a row.
@@ -156,7 +179,7 @@ func (l *Listing) job(r *qstatRow, runs bool) (listedJob, error) {
 	if n, err := strconv.Atoi(r.Number); err != nil || n <= 0 {
 		return j, fmt.Errorf("JB_job_number: not a job number: %q", shorten([]byte(r.Number)))
 	}
-	j.User, j.Name, j.Procs = job.Printable(r.Owner), job.Printable(r.Name), r.Slots
+	j.User, j.Name, j.Procs = name(r.Owner), name(r.Name), r.Slots
 	if runs && r.Tasks != "" {
 		j.id += "." + r.Tasks
 	}
@@ -172,12 +195,12 @@ func (l *Listing) job(r *qstatRow, runs bool) (listedJob, error) {
 		j.Submit, err = l.local(r.Submit)
 	} else {
 		queue, _, _ := strings.Cut(r.Queue, "@")
-		j.Queue = job.Printable(queue)
+		j.Queue = name(queue)
 		j.Start, err = l.local(r.Start)
 	}
-	for _, name := range [...]string{"s_rt", "h_rt"} { // h_rt, the last one, counts
+	for _, limit := range [...]string{"s_rt", "h_rt"} { // h_rt, the last one, counts
 		for _, q := range r.Request {
-			if d := timeSpec([]byte(q.Value)); q.Name == name && d > 0 {
+			if d := timeSpec([]byte(q.Value)); q.Name == limit && d > 0 {
 				j.TimeLimit = d
 			}
 		}
@@ -204,7 +227,7 @@ func waitingQueue(requested []string) string {
 		return ""
 	}
 	queue, _, _ := strings.Cut(requested[0], "@")
-	return job.Printable(queue)
+	return name(queue)
 }
 
 // countTasks returns the number of tasks in a list such as "3,5-9:2"; 0 for a job that is no array.
@@ -337,7 +360,8 @@ func (c *listed) unknown(j *listedJob) {
 // known reports the differences of a job that is in the picture, in the same phase.
 func (c *listed) known(j *listedJob, live *source.Live) {
 	news := *j
-	news.Attributes = news.without(live)
+	news.Attributes = j.Without(live.Attributes)
+	news.Name = "" // qstat escapes names, and a log has them as they are
 	switch {
 	case !j.runs && j.held != live.Held:
 		kind := job.Hold
@@ -353,26 +377,6 @@ func (c *listed) known(j *listedJob, live *source.Live) {
 		c.emit(kind, &news, job.Times{})
 	case news.Attributes != job.Attributes{}:
 		c.emit(job.Update, &news, job.Times{})
-	}
-}
-
-// without returns the attributes that differ from the picture.
-func (j *listedJob) without(live *source.Live) job.Attributes {
-	a := j.Attributes
-	drop(&a.User, live.User)
-	a.Name = "" // qstat escapes names, and a log has them as they are
-	drop(&a.Queue, live.Queue)
-	drop(&a.Procs, live.Procs)
-	drop(&a.TimeLimit, live.TimeLimit)
-	drop(&a.Tasks, live.Tasks)
-	drop(&a.After, live.After)
-	return a
-}
-
-func drop[T comparable](value *T, known T) {
-	if *value == known {
-		var zero T
-		*value = zero
 	}
 }
 

@@ -205,9 +205,13 @@ func TestListingBad(t *testing.T) {
 		}
 	}
 	b := newBench(t, true)
-	b.output = listing("", row("qw", from("11:00:00"), "7", "1", "<full_job_name>\xff\x01 a&b %lt;</full_job_name>"))
+	b.output = listing("", row("qw", from("11:00:00"), "7", "1", "<full_job_name>\xff\x01 a&b %lt;</full_job_name>"+
+		"<hard_req_queue>caf\xe9.q</hard_req_queue>"))
 	if got := b.list("11:00:10"); got != "7-submit" {
 		t.Errorf("an odd name: %q", got)
+	}
+	if j := b.state.Queued()[0]; j.Name != `\xff\x01 a&b %lt;` || j.Queue != `caf\xe9.q` {
+		t.Errorf("names %q and %q", j.Name, j.Queue)
 	}
 	failing := sge.NewListing(sge.ListingConfig{Picture: func() map[string]source.Live { return nil },
 		Run: func(context.Context, []string) ([]byte, error) { return nil, errors.New("no qmaster") }})
