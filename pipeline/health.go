@@ -148,3 +148,19 @@ func (p *Pipeline) Conditions() []readmodel.Condition {
 	}
 	return out
 }
+
+// noteUnlogged records the time of a scheduler's answer with changes that no log of the cluster has. The first such
+// answer since the newest line of a log counts.
+func (p *Pipeline) noteUnlogged(in *sourceState, d *source.Delivery) {
+	if !d.Unlogged {
+		return
+	}
+	for _, other := range p.sources {
+		if other.cluster == in.cluster && other.status.InTurn && other.status.LastLine.After(in.status.Unlogged) {
+			in.status.Unlogged = time.Time{}
+		}
+	}
+	if in.status.Unlogged.IsZero() {
+		in.status.Unlogged = p.now()
+	}
+}

@@ -498,22 +498,6 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	}
 }
 
-// noteUnlogged records the time of a scheduler's answer with changes that no log of the cluster has. The first such
-// answer since the newest line of a log counts.
-func (p *Pipeline) noteUnlogged(in *sourceState, d *source.Delivery) {
-	if !d.Unlogged {
-		return
-	}
-	for _, other := range p.sources {
-		if other.cluster == in.cluster && other.status.InTurn && other.status.LastLine.After(in.status.Unlogged) {
-			in.status.Unlogged = time.Time{}
-		}
-	}
-	if in.status.Unlogged.IsZero() {
-		in.status.Unlogged = p.now()
-	}
-}
-
 // checkpoint records the newest checkpoint of a source. It returns the newest of all checkpoints that may be committed
 // now, nil if there is none. A checkpoint may be committed once all events before it have left the holdback. Lines
 // after it are read again after a restart; they are duplicates and change nothing.
