@@ -51,8 +51,8 @@ func NewListing(cfg ListingConfig) *Listing {
 	return &Listing{cfg: cfg, first: true, missing: map[string]time.Time{}, again: map[string]time.Time{}}
 }
 
-// settle is the minimum age of a change that is reported beside a log that has it too.
-const settle = 3 * time.Second
+// leftToLog is the minimum age of a change that is reported beside a log that has it too.
+const leftToLog = 3 * time.Second
 
 // QstatCommand returns the command that lists all jobs with their requests.
 func QstatCommand() []string { return []string{"qstat", "-xml", "-u", "*", "-r"} }
@@ -314,7 +314,7 @@ func (c *listed) emit(kind job.Kind, j *listedJob, times job.Times) {
 }
 
 // fresh reports whether a change is so recent that it is left to the log.
-func (c *listed) fresh(at time.Time) bool { return !c.cfg.Alone && at.After(c.at.Add(-settle)) }
+func (c *listed) fresh(at time.Time) bool { return !c.cfg.Alone && at.After(c.at.Add(-leftToLog)) }
 
 // row emits events for the differences of a row.
 func (c *listed) row(j *listedJob) {
